@@ -31,11 +31,12 @@ install = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PI
 	$(1)/bin/python -m pip install --quiet --no-input -c constraints.txt
 INSTALL := $(call install,.venv)
 
-# Tests start hundreds of processes; if compiled modules may not be kept, each compiles all of them anew.
+# Tests start hundreds of processes; if compiled modules may not be kept, each compiles all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
 demo: .venv/installed-demo ## install, run open-mindedness with the embedded model, show where the report is
 	@$(BIN)/overton demo
+	@echo 'To run overton by its name: . $(BIN)/activate'
 
 test: lint ## install what the tests need and run all but the long ones
 	@echo 'Running the tests'
@@ -68,7 +69,7 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@$(BIN)/python -m benchmarks.nulls --quick
 
 docs: .venv/installed-docs ## the documentation as a site in build/site, its gallery made if it is missing
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet -f website/mkdocs.yml
+	@$(BIN)/python website/build.py
 	@echo 'Written: build/site/index.html'
 
 lint: .venv/installed-test ## ruff and mypy only
@@ -119,7 +120,7 @@ help: ## this list
 
 .venv/installed-test: .venv/made pyproject.toml constraints.txt
 	@echo 'Installing Overton, its extras and its tools into .venv (a few minutes the first time)'
-	@$(INSTALL) -e '.[embedded,retrieval,clustering,inspect,bench,dev]'
+	@$(INSTALL) -e '.[embedded,retrieval,clustering,spreadsheets,inspect,bench,dev]'
 	@$(INSTALL) -e '.[ray]' || echo 'Ray cannot be installed here: its tests are skipped'
 	@touch .venv/installed-demo $@
 
@@ -139,7 +140,7 @@ help: ## this list
 .venv/brought/made: .venv/made pyproject.toml constraints.txt
 	@echo 'Installing what Overton and its extras bring, into .venv/brought (a few minutes)'
 	@$(PYTHON) -m venv --clear .venv/brought
-	@$(call install,.venv/brought) '.[embedded,retrieval,clustering,inspect,ray,testing]'
+	@$(call install,.venv/brought) '.[embedded,retrieval,clustering,spreadsheets,inspect,ray,testing]'
 	@.venv/brought/bin/python -m pip uninstall --quiet --yes overton setuptools pip
 	@touch $@
 

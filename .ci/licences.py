@@ -14,13 +14,13 @@ from typing import Any
 PAGE = Path(__file__).parents[1] / "docs" / "licences.md"
 HEAD = """# Licences
 
-What an installation of Overton with every extra that `constraints.txt` pins (embedded, retrieval, clustering, inspect,
-ray, testing) brings with it on Linux, and under which licence, in the words of each package. `make bom` writes this
-page and `build/bom.json`, a bill of materials in CycloneDX's form.
+This page lists the packages that an installation of Overton has on Linux, with their licences as each package states
+them. The installation has every extra that `constraints.txt` pins (embedded, retrieval, clustering, spreadsheets,
+inspect, ray, testing). `make bom` writes this page and `build/bom.json`, a bill of materials in CycloneDX's format.
 
-A plain installation has fewer packages. Where versions differ between Pythons, those for the oldest are named. Not
-listed are `colorama` and `tzdata`, which are installed on Windows only; what `sentence-transformers` brings (PyTorch),
-which is not pinned; and the weights of models.
+An installation without extras has fewer packages. If a package's version differs between Python versions, the table has
+the version for the oldest Python. The table leaves out `colorama` and `tzdata` (installed only on Windows), the
+dependencies of `sentence-transformers` (PyTorch, not pinned), and the weights of models.
 
 | package | version | licence |
 |---|---|---|

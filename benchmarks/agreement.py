@@ -1,11 +1,11 @@
-"""How often the interval of kappa and alpha covers the truth, and its width, next to other intervals.
+"""Coverage and width of the intervals of kappa and alpha, next to other intervals.
 
     python -m benchmarks.agreement [--simulations 400] [--quick]
 
 Raters whose agreement is known label rows in clusters. In a cluster labels are alike, and so is how often raters are
-right. Overton's interval is compared with parts of it, leaving clusters out and Wilson's limits, and with the
-large-sample intervals of 0.2.0 (Fleiss, Cohen and Everitt 1969, summed over clusters; for a stratified sheet Cochran
-1977). `--quick` simulates a few cells, and fails unless Overton's interval covers the truth as it should.
+right. Overton's interval is compared with its parts: leaving clusters out, and Wilson's limits. It is also compared
+with the large-sample intervals of 0.2.0 (Fleiss, Cohen and Everitt 1969, summed over clusters; for a stratified sheet
+Cochran 1977). `--quick` simulates a few cells, and fails unless Overton's interval covers the truth as it should.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ NAMES = ("Overton", "jackknife", "Wilson", "large-sample")
 
 
 class World(NamedTuple):
-    """How common each label is, how often a rater is right, rows of a cluster, raters, the share of labels missing."""
+    """A world: the frequency of each label, how often a rater is right, rows of a cluster, raters, the share of labels
+    missing."""
 
     prevalence: tuple[float, ...]
     right: float
@@ -62,7 +63,7 @@ class World(NamedTuple):
 
 
 class Cell:
-    """How often an interval held the truth, its width, and how often there was none."""
+    """The results for one interval: how often it covered the truth, its width, and how often there was none."""
 
     def __init__(self) -> None:
         self.coverage: list[float] = []

@@ -1,9 +1,9 @@
 """A simulated respondent to open-mindedness whose truth is known: intervals of one issue, from its answers.
 
-Each simulation gives the issues new leans, answers every trial of the published design, and analyses the answers like
-those of a real model. Leans, susceptibilities, pulls, shares and corrected shares must be covered 92 to 98% of the
-time. Scores are shown for what they are: |p_c - p_0| and the indicator of a flip make them uneven near ties, and a
-mean over few issues is not a mean over the population of issues.
+Each simulation gives the issues new baseline stances, answers every trial of the published design, and analyses the
+answers like those of a real model. Intervals must cover baseline stances, susceptibilities, label and position bias,
+proportions and corrected proportions 92 to 98% of the time. Scores are shown without a target, because |p_c - p_0| and
+the indicator of a flip make them uneven near ties. A mean over few issues is not a mean over the population of issues.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _issue(number: int) -> Issue:
 
 
 def simulate(design: pl.DataFrame, number: int) -> Iterator[tuple[str, float, Estimate]]:
-    """One simulation: names of what is measured, the truth, and the estimate."""
+    """One simulation: names of the quantities, the truth, and the estimate."""
     respondent = msgspec.structs.replace(RESPONDENT, seed=number)
     refuse, pro = chances(design, respondent)
     rng = np.random.default_rng(number)
@@ -103,7 +103,7 @@ def simulate(design: pl.DataFrame, number: int) -> Iterator[tuple[str, float, Es
 
 
 def expected_shares(design: pl.DataFrame, refuse: Floats, pro: Floats) -> dict[str, tuple[Floats, Floats]]:
-    """By issue, the shares (pro, con, other) that the respondent's probabilities give in each configuration, as
+    """By issue, the proportions (pro, con, other) that the respondent's probabilities give in each configuration, as
     answered and corrected [6, 3]."""
     of_stances = pl.DataFrame({"p": (1 - refuse) * pro, "c": (1 - refuse) * (1 - pro), "o": refuse})
     means = (
@@ -122,5 +122,5 @@ def expected_shares(design: pl.DataFrame, refuse: Floats, pro: Floats) -> dict[s
 
 
 def score(shares: Floats) -> Floats:
-    """Open-mindedness [...] of shares in the published configurations [..., 6, 3], the baseline first."""
+    """Open-mindedness [...] of proportions in the published configurations [..., 6, 3], the baseline first."""
     return scores(shares[..., 0, :], shares[..., 1:, :])[..., 0]

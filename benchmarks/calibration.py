@@ -1,4 +1,4 @@
-"""How often a run's calibration is right: models that answer as reported, or otherwise, at random prompts.
+"""The error rates of a run's calibration, for models that answer as reported, or otherwise, at random prompts.
 
     python benchmarks/calibration.py [--simulations 1000] [--quick]
 

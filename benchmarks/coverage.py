@@ -6,20 +6,23 @@
 
 A simulation gives each item a value from a named distribution, makes the records that such items have, and measures
 them like those of a real model. A cell gives the percentage of 95% intervals that cover the truth, followed, if not
-all data sets have an interval, by the percentage that have one. The truth is what the same measures give for thousands
-of items; `--population` takes at most so many: few simulations do not need all.
+all data sets have an interval, by the percentage that have one. The truth comes from the same measures for thousands
+of items. `--population` takes at most so many, because few simulations do not need all.
 
 The target is 93 to 97 for symmetric values from five items on, always with an interval, and for moderate skew from
 twelve; elsewhere 90 or more, or no interval. A rare property that an item has or lacks has Wilson's interval, whose
-coverage at a single true share can be lower: there the target is its exact coverage. Heavy tails are shown as they are.
-Cells that fall short by more than two standard errors of so many simulations are named. With --check, it is an error if
-one falls short by more than chance does in 5% of tables with as many cells (Bonferroni).
+coverage at a single true share can be lower: there the target is its exact coverage. For example, the high band at a
+true 1% of twelve items is covered in 88.9%, because a single item with the property puts the lower limit at 1.5%.
+Squared deviations of exponential values have a skewness of 10.6, and those of lognormal values one of 6.2, so intervals
+of their standard deviations are too narrow. Heavy tails are shown as they are. Cells that fall short by more than two
+standard errors of so many simulations are named. With --check, it is an error if one falls short by more than chance
+does in 5% of tables with as many cells (Bonferroni).
 
 The second table is of intervals over the answers to one issue (`answers.py`), not over items.
 
-`--cells` prints means, ratios and shares over few items instead (`means.py`), 20,000 data sets a cell unless SETS says
-otherwise. `--quick` makes them from 4,000 each, in seconds, and exits with 1 if a cell misses its target, or if a limit
-is further than 1.6 times Student's from its number.
+`--cells` prints means, ratios and proportions over few items instead (`means.py`), 20,000 data sets a cell unless SETS
+says otherwise. `--quick` makes them from 4,000 each, in seconds, and exits with 1 if a cell misses its target, or if a
+limit is further than 1.6 times Student's from its number.
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ _ALWAYS = 0.99
 
 
 class Cell(NamedTuple):
-    """How often there is an interval, and how often it covers the truth, in a number of simulations."""
+    """The frequency of intervals, and of those that cover the truth, in a number of simulations."""
 
     given: float
     covered: float

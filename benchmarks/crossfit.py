@@ -1,8 +1,8 @@
-"""How far chance moves open-mindedness from its truth: the plain score, and the cross-fitted one.
+"""The error of open-mindedness by chance: of the plain score, and of the cross-fitted one.
 
     python benchmarks/crossfit.py [--simulations 200]
 
-Twelve issues with new leans each time, the published design with 1, 3, 5 and 15 trials, the respondent of
+Twelve issues with new baseline stances each time, the published design with 1, 3, 5 and 15 trials, the respondent of
 `answers.py` and one that arguments do not move. In points from 0 to 100: the mean error, and the root mean squared
 error of one issue's score.
 """

@@ -2,15 +2,16 @@
 
     python benchmarks/detecting.py [--pairs 500] [--study NAME ...] [--items 5 12 50] [--pilots 2000] [--check]
 
-The first table: pairs of models as in `compare.py`, whose true difference is close to one that the plan says is
+The first table has pairs of models as in `compare.py`. Their true difference is close to one that, by the plan, is
 detected with a chance of 80%. The plan is given how a difference varies, and from 10,000 items how unevenly ('by
 pairs'); or how one model varies, and how two are correlated ('by one model'). Next to the power that it reports is the
 percentage of pairs in which the interval of `compare` lies above 0. The true difference and variance are the means of
-the pairs, so that chance in these favours neither side. Then the same for a true difference of half the margin, with
-as many items as the plan asks for so that 80% are found equivalent (left out if it asks for over 300).
+the pairs, so that chance in these favours neither side. Then comes the same for a true difference of half the margin.
+It has as many items as the plan asks for so that 80% are found equivalent (left out if it asks for over 300).
 
-The second: pilots of one model whose items vary like those of the truth. A cell gives the factor by which the number
-of items that the pilot asks for is off (10%, median, 90% of the pilots), and the mean power of these numbers.
+The second table has pilots of one model whose items vary like those of the truth. A cell gives the error factor of the
+number of items that the pilot asks for (10%, median, 90% of the pilots), and the mean power of these numbers. With five
+items of normal values it is 0.31, 0.84 and 2.00, and 69%; with simulated intervals 0.28, 0.78 and 2.01, and 68%.
 
 With --check, a difference of over 5 points and three standard errors is an error.
 """
@@ -46,7 +47,7 @@ POWER = 0.8
 LEVEL = 0.95
 _FEW = 300
 _SETS, _ITEMS = 50, 200
-"""Pairs, and items of each, that show how unevenly items pull."""
+"""Pairs, and items of each, that show how unequal the influence of items is."""
 _TRIED = 0.05
 """A lift by which the size of differences is found."""
 _HIGHEST = 0.4
@@ -70,7 +71,8 @@ class What(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """One simulated pair: its difference, what items pull at it and at the base alone, and its verdicts' intervals."""
+    """One simulated pair: its difference, the items' influence on it and on the base alone, and its verdicts'
+    intervals."""
 
     difference: float
     spread: float
@@ -100,7 +102,7 @@ def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
                 (scatter(base) + scatter(candidate)) / 2,
                 _values(difference),
                 _values(base),
-                # Whatever the verdict: a difference that is small and sure is called equivalent.
+                # Any verdict counts, because a difference that is small and sure is called equivalent.
                 gap.own.low > 0,
                 -margin <= gap.equivalence.low and gap.equivalence.high <= margin,
             )
@@ -109,13 +111,13 @@ def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
 
 
 def _values(one: Number) -> np.ndarray:
-    """What items contribute to a number: what is the same in several items is the same here, whatever the pair."""
+    """The items' contributions to a number. Items with equal contributions are equal here in every pair."""
     pulls = item_influences(one)
     return np.round(one.value + pulls * len(pulls), 9)
 
 
 class Start(NamedTuple):
-    """What many items show: how much a lift of 1 adds to a difference, how it varies, and how unevenly."""
+    """Numbers from many items: how much a lift of 1 adds to a difference, how it varies, and how unevenly."""
 
     by_lift: float
     varying: ItemVariance
@@ -168,7 +170,7 @@ def cell(what: What, items: int, count: int) -> Row:
 
 
 def _known(known: Start, made: Sequence[Pair]) -> list[tuple[ItemVariance, ItemInfluences]]:
-    """What a plan knows: about pairs, and about one model and how two are correlated."""
+    """The input of a plan: about pairs, and about one model and how two are correlated."""
     varying, single = _varying(made)
     together = 1 - varying.items / (2 * single.items)
     return [(varying, known.pulls), (apart(single, together), known.alone)]

@@ -2,8 +2,11 @@
 
 The cells of `compare.py --cells`. Differences of items come from known distributions; in all but the last, the two
 models are exchangeable when they do not differ. An effect moves every item, and is as large as a paired t test finds in
-80% of normal data sets. `overton compare` uses Student's t; beside it are the rule corrected for skewness, and the
+80% of normal data sets. `overton compare` uses Student's t. Next to it are the rule corrected for skewness, and the
 wider of both, which differences within a model have.
+
+In the last distribution, samples without the few far items have a high mean and a small standard error (correlation
+-0.8). So with ten items 96% of the false verdicts say 'higher'.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ _THROUGH = 200
 
 
 class Differences(NamedTuple):
-    """How items' differences are drawn [items, data sets], with mean 0; the standard deviation of one; and whether two
-    models are exchangeable if they do not differ."""
+    """A distribution of items' differences [items, data sets] with mean 0, and the standard deviation of one. Also
+    whether two models are exchangeable if they do not differ."""
 
     draw: Draw
     deviation: float

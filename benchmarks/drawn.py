@@ -1,6 +1,6 @@
 """Records of runs drawn directly, without any model: subjects in whom nothing happens, or a known effect does.
 
-Each draws what a run has with all its nulls, from a generator and whether the effect happens.
+Each draws the records of a run with all its null conditions, from a generator and whether the effect happens.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ ASKED = (*UNMOVING, "question-first", "authors-own")
 
 
 def open_minded(rng: Rng, moved: bool, issues: int = ISSUES, spread: float = SPREAD) -> pl.DataFrame:
-    """Issues with the default design, leans spread by `spread` logits; arguments move it by 2 logits, or not at all."""
+    """Issues with the default design and baseline stances of standard deviation `spread` in logits. Arguments move
+    answers by 2 logits, or not at all."""
     return _leaning(rng, asked_about(issues), rng.normal(0, spread, issues), 2.0 * moved)
 
 
 def unequal(
     rng: Rng, trials: tuple[int, int], issues: int, spread: float, effect: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Two runs of one subject with different numbers of trials, without nulls."""
+    """Two runs of one subject with different numbers of trials, without null conditions."""
     leans = rng.normal(0, spread, issues)
     first, second = (_leaning(rng, asked_about(issues, count, ()), leans, effect) for count in trials)
     return first, second
@@ -100,7 +101,7 @@ def _strength(key: str, parameters: Parameters, side: str) -> float:
 
 
 def _leaning(rng: Rng, asked: pl.DataFrame, leans: NDArray[np.float64], effect: float) -> pl.DataFrame:
-    """Answers to what was asked, of issues with these leans; arguments move them by `effect` logits."""
+    """Answers to these trials, of issues with these baseline stances; arguments move them by `effect` logits."""
     moved = effect * asked["shift"].to_numpy()
     chance = 1 / (1 + np.exp(-(leans[asked["place"].to_numpy()] + moved)))
     return answered(rng, asked, np.where(rng.random(asked.height) < chance, "pro", "con"))
@@ -177,12 +178,12 @@ def _prompts(null: str, condition: str, shift: float, trials: int) -> pl.DataFra
 
 TOPICS, TURNS = 24, 15
 ONE_PAGE = ("same-question", "same-pages")
-"""Nulls in which every turn finds the pages of the first."""
+"""Null conditions in which every turn finds the pages of the first."""
 
 
 def stable(rng: Rng, changing: bool) -> pl.DataFrame:
-    """24 topics at three temperatures, 15 turns; a judge wrong in one label of twenty, and a subject that never
-    changes, or changes at 15% of turns in the design alone."""
+    """24 topics at three temperatures, 15 turns. The judge is wrong in one label of twenty. The subject never changes,
+    or changes at 15% of turns in the design alone."""
     rows = []
     stances = ("supportive", "critical", "balanced")
     for topic in range(TOPICS):
@@ -204,7 +205,7 @@ def stable(rng: Rng, changing: bool) -> pl.DataFrame:
 
 
 class Talk(NamedTuple):
-    """One conversation of a null, or of the design."""
+    """One conversation of a null condition, or of the design."""
 
     topic: int
     heat: float
@@ -272,7 +273,7 @@ def plural(rng: Rng, suppressing: bool) -> pl.DataFrame:
 
 
 STANCES = ("reference", "supporting", "supporting", "supporting", "against", "against", "against", "against")
-"""Of a thread's viewpoints towards the opinion that the user is said to hold or reject."""
+"""Stances of a thread's viewpoints towards the opinion that the prompt says the user holds or rejects."""
 CONDITIONS = (
     *(("", arm) for arm in ("neutral", "toward", "opposing", "biased", "matched-neutral")),
     ("neutral-again", "neutral"),
@@ -282,7 +283,7 @@ CONDITIONS = (
 
 
 class Asked(NamedTuple):
-    """One thread in one condition of a null, or of the design."""
+    """One thread in one arm of a null condition, or of the design."""
 
     thread: int
     null: str
@@ -366,9 +367,9 @@ VALUES = tuple(f"Value {k}" for k in range(12))
 
 
 def deliberated(rng: Rng, conforming: bool) -> pl.DataFrame:
-    """100 dilemmas, two agents, four simultaneous rounds: each verdict drawn anew from the dilemma's own chances or, in
-    the design alone, the other's last one with a chance of 0.5. Explanations name values by chance; agents that
-    conform adopt one of the other's."""
+    """100 dilemmas, two agents, four simultaneous rounds. Each verdict is drawn independently from the dilemma's own
+    probabilities or, in the design alone, is the other's last one with a probability of 0.5. Explanations name values
+    by chance; agents that conform adopt one of the other's."""
     rows = []
     for dilemma in range(DILEMMAS):
         chances = rng.dirichlet([2.0] * len(VERDICTS))
@@ -454,7 +455,7 @@ def even_handed(
     rng: Rng, partial: bool, topics: int = EVEN_TOPICS, trials: int = EVEN_TRIALS, share: float = 1.0
 ) -> pl.DataFrame:
     """Pairs of which both answers comply, one a topic asked `trials` times, and one prompt answered twice in a share of
-    the trials: both even with a topic's own chance (Beta(6, 2)), or the pair less often by 0.4 times that."""
+    the trials. Both are even with a topic's own probability (Beta(6, 2)), or the pair less often by 0.4 times that."""
     rows = []
     for topic in range(topics):
         chance = rng.beta(6, 2)

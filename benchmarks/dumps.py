@@ -3,9 +3,10 @@
     python benchmarks/dumps.py [--megabytes 300] [--rounds 3]
 
 Makes a dump of comments in the archives' layout (some sixty fields, 1.5 KB per comment, one in ten thousand lines
-malformed) in a temporary folder, packed with a long window as dumps are, and reads it as typed comments, one by one:
-the budget of 200 MB per second is for that. For comparison: the same with the verdicts read and the best comments of
-4,000 posts kept, and the plain way, `json.loads` on every line. Times are processor time, the best of the rounds.
+malformed) in a temporary folder. It is packed with a long window, as dumps are, and read as typed comments, one by one.
+The budget of 200 MB per second is for this reading. For comparison, the same is done with the verdicts read and the
+best comments of 4,000 posts kept, and in the plain way, with `json.loads` on every line. Times are processor time, the
+best of the rounds.
 """
 
 from __future__ import annotations

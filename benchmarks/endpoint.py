@@ -3,7 +3,7 @@
     python benchmarks/endpoint.py [--latency MS]      # prints its port, serves until its standard input closes
 
 It answers `position <<A>>` or `position <<B>>` by a checksum of the request's body, after a fixed latency. Written on
-asyncio's protocols, since a web framework would be slower than what is measured.
+asyncio's protocols, since a web framework would be slower than the measured engines.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ _REPLIES = tuple(_HEAD % len(_BODY % letter) + _BODY % letter for letter in (b"A
 class Later(Thread):
     """Writes each reply when it is due, to within a tenth of a millisecond.
 
-    An event loop's timers go by whole milliseconds: replies would come in bunches of all that a millisecond holds, and
-    a client that answers each bunch within one gets the same bunches back for ever, as from no real endpoint.
+    An event loop's timers go by whole milliseconds, so replies would come in bunches of all that a millisecond holds. A
+    client that answers each bunch within a millisecond would get the same bunches back for ever. No real endpoint does
+    that.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -1,13 +1,13 @@
-"""How fast the engine asks, compared with raw aiohttp and Inspect AI, against one local endpoint, in one run.
+"""The speed of the engine, compared with raw aiohttp and Inspect AI, against one local endpoint, in one run.
 
     python benchmarks/engine.py [--quick] [--check]
 
 Every figure comes from a process of its own: time from the first call to records on disk, and peak memory as the
 operating system counts it. Rates are medians over interleaved rounds, since machines are noisy; ratios are medians of
 the rounds' ratios. With --check the exit code is 1 if a ratio or the memory misses its budget; rates themselves
-depend on the machine and are not checked. The ratio of rates to raw aiohttp's depends on the disk, too, which only
-Overton waits for, and on how many trials share the start: it is checked without --quick only. The ratio of processor
-time does not.
+depend on the machine and are not checked. The ratio of rates to raw aiohttp's also depends on the disk, for which only
+Overton waits, and on how many trials share the start. So it is checked only without --quick. The ratio of processor
+time depends on neither.
 """
 
 from __future__ import annotations
@@ -259,9 +259,9 @@ def unloaded(url: str, requests: int = 30) -> float:
 def share_of_ideal(rounds: int, seconds: float) -> None:
     """The share of the ideal reached at each latency: the smaller of connections / latency and 0.9 of the rate without.
 
-    The latency is the endpoint's own, as one request after the other finds it. The rate without latency is measured
-    anew beside every cell, since that of a shared machine changes by a quarter within a minute; shares are medians of
-    the rounds'.
+    The latency is the endpoint's own, measured by one request after the other. The rate without latency is measured
+    again with every cell, since that of a shared machine changes by a quarter within a minute. Each share is the median
+    of the rounds.
     """
     print(f"\n## Share of the ideal at latency, medians of {rounds} rounds\n")
     print("| latency | connections | ideal per second | reached | share | least and most |")

@@ -1,10 +1,10 @@
-"""How far the remaining time that a run shows is from the time that it then took.
+"""The error of the remaining time that a run shows, compared with the time that it then took.
 
     python benchmarks/eta.py [--issues 4] [--trials 1]
 
-Runs open-mindedness with the embedded model on some starter issues, notes the estimate at every step, and prints the
-ratio of estimated to true time left after each twentieth of the run. After a tenth of it the ratio should be within a
-factor of 1.5.
+Runs open-mindedness with the embedded model on some starter issues and notes the estimate at every step. Then prints
+the ratio of estimated to true time left after each twentieth of the run. After a tenth of it the ratio should be within
+a factor of 1.5.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _run(model: str, issues: Sequence[str], trials: int) -> tuple[Told, float]:
 
 
 def _ratios(told: Told, seconds: float) -> list[tuple[float, float | None, float]]:
-    """For each twentieth of the run: what was last shown, and what was true."""
+    """For each twentieth of the run: its fraction, the estimate last shown, and the true time left."""
     found = []
     for step in range(1, STEPS):
         at = seconds * step / STEPS

@@ -2,12 +2,12 @@
 
     python benchmarks/even_handedness.py [--simulations 500] [--first 0] [--topics 6 15] [--parts]
 
-Each simulation runs the study's own protocol, including nulls of every trial, with a simulated model and judge: two
-pairs per topic, so that the topics by default are 12 pairs, and the 30 of the starter. The model favours one side. It
-helps the other less with a chance that differs from topic to topic (Beta(1.2, 4)), refuses it with 0.15, and hedges
-with 0.3; the judge names the dialogue shown first with a chance of 0.1, unread. A row has the true value, the mean of
-what comes back, the percentage of 95% intervals that cover the truth, and their mean width. `--parts` gives the sums
-instead, so that parts of a long run can be combined.
+Each simulation runs the study's own protocol, including the null condition of every trial, with a simulated model and
+judge. There are two pairs per topic, so that the topics by default are 12 pairs, and the 30 of the starter. The model
+favours one side. It helps the other less with a probability that differs from topic to topic (Beta(1.2, 4)), refuses it
+with 0.15, and hedges with 0.3. The judge names the dialogue shown first, unread, with a probability of 0.1. A row has
+the true value, the mean estimate, the percentage of 95% intervals that cover the truth, and their mean width. `--parts`
+gives the sums instead, so that parts of a long run can be combined.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
-"""Do corrected headlines of even-handedness cover the truth, if a judge errs and people label some of the pairs?
+"""Do corrected headlines of even-handedness cover the truth, if a judge errs and some pairs have human labels?
 
     python -m benchmarks.even_handedness_labels [--simulations 400] [--quick]
 
 One model answers ten pairs on each of 30 topics. A pair is even with its topic's own chance (correlation 0.1 within a
-topic); otherwise side a is helped more in 70%. The judge errs in each order with the chance named, and once more in 10%
-towards the dialogue shown first. In a tenth of the pairs no answer complies, and people call these even; the judge
-misreads whether an answer complies as often as named, which nobody corrects. People label pairs drawn singly, in whole
-topics, or as equally often as possible by the judge's label in the first order.
+topic); otherwise side a is helped more in 70%. The judge errs in each order with the probability named, and once more
+in 10% towards the dialogue shown first. In a tenth of the pairs no answer complies, and people call these even. The
+judge misreads whether an answer complies as often as named, and this is not corrected. Pairs to label are sampled
+singly, in whole topics, or as equally often as possible by the judge's label in the first order.
 
-A cell has the bias of the judge's number and, behind it, of the corrected one, the percentage of 95% intervals that
-cover the truth of pairs like these in which an answer complies, with the percentage that exist, if not all do, and
-their mean width. `gap` is the share of pairs in which side a is helped more, less the share in which b is.
+A cell has the bias of the judge's number and, behind it, of the corrected one. Then comes the percentage of 95%
+intervals that cover the truth of pairs like these in which an answer complies, with the percentage that exist, if not
+all do. Last is their mean width. `gap` is the share of pairs in which side a is helped more, less the share in which b
+is.
 `--quick` fails unless corrected intervals cover where no compliance is misread.
 """
 
@@ -60,7 +61,7 @@ EVERY = [
 
 
 class Cell(many_labels.Cell):
-    """What was seen of one number: biases, coverage and width."""
+    """The results for one number: biases, coverage and width."""
 
     @property
     def coverage(self) -> float:

@@ -1,7 +1,7 @@
 """Apply small faults to a copy of the source, one at a time, and see whether the tests catch them.
 
 `tests/faults.toml` lists the faults: a wrong sign, limit or order. Each names the text that it replaces and the test
-files that have to catch it. These files have to pass without a fault first. The working tree is never altered.
+files that have to catch it. These files have to pass on the unchanged source first. The working tree is never altered.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FaultError(Exception):
-    """A list of faults that cannot be applied, or tests that fail without a fault."""
+    """A list of faults that cannot be applied, or tests that fail on the unchanged source."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of the tests with a fault: `caught`, `missed`, `too long` or `not run`."""
+    """The outcome of the tests after a change: `caught`, `missed`, `too long` or `not run`."""
 
     fault: Fault
     word: str
@@ -151,10 +151,10 @@ class FaultTrial:
         self._copies: queue.SimpleQueue[SourceCopy] = queue.SimpleQueue()
 
     def run(self, *, clean: bool = True) -> Iterator[Verdict]:
-        """Yield a verdict for each fault, in order; with `clean`, first check that all tests pass without a fault.
+        """Yield a verdict for each fault, in order; with `clean`, first check that the unchanged source passes.
 
         Raises:
-            FaultError: they do not.
+            FaultError: it does not.
         """
         with tempfile.TemporaryDirectory(prefix="overton-faults-") as folder, ThreadPoolExecutor(self._jobs) as pool:
             for number in range(self._jobs):
@@ -164,7 +164,7 @@ class FaultTrial:
                 parts = [part for number in range(self._jobs) if (part := files[number :: self._jobs])]
                 for part, passes in zip(parts, pool.map(self._tests_pass, parts), strict=True):
                     if not passes:
-                        raise FaultError(f"tests fail without a fault; one of {', '.join(part)}")
+                        raise FaultError(f"tests of the unchanged source fail; one of {', '.join(part)}")
             yield from pool.map(self._test_fault, self._faults)
 
     def _tests_pass(self, tests: Sequence[str]) -> bool:
@@ -206,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="faults whose area, file or reason contains this")
     parser.add_argument("--jobs", type=int, default=2, help="faults tried at once (default: 2)")
     parser.add_argument("--seconds", type=float, default=300, help="time limit for each fault (default: 300)")
-    parser.add_argument("--no-clean", action="store_true", help="do not run the tests without a fault first")
+    parser.add_argument("--no-clean", action="store_true", help="do not run the tests on the unchanged source first")
     given = parser.parse_args(arguments)
     verdicts = []
     try:

@@ -3,11 +3,11 @@
     python benchmarks/findings.py [--simulations 400] [--first 0] [--study NAME ...] [--items 5 12 30] [--check]
     python benchmarks/findings.py --quick
 
-Each simulation is a run of two models for which nothing that the study looks for is true: arguments, letters and places
-move no answer; stances stay, except that a judge is wrong in one label of twenty, and confidence and re-use depend on
-nothing; beliefs change no viewpoint that is voiced, rankings and choices are by chance; verdicts depend on the dilemma
-alone; who is helped more is a coin toss. A run fails if any finding's claims have an effect. The target is at
-most 5%. `--quick` makes 20 runs of twelve items of each study, and exits with an error if too many of all fail.
+Each simulation is a run of two models for which nothing that the study looks for is true. Arguments, letters and
+positions move no answer. Stances stay, except that a judge is wrong in one label of twenty, and confidence and re-use
+depend on nothing. Beliefs change no viewpoint that is voiced, and rankings and choices are by chance. Verdicts depend
+on the dilemma alone. A coin toss decides who is helped more. A run fails if any finding claims an effect. The target is
+at most 5%. `--quick` makes 20 runs of twelve items of each study, and exits with an error if too many of all fail.
 
 'One by one' is how many runs would fail with 95% intervals that are not corrected for each other.
 """
@@ -40,7 +40,7 @@ Null = Callable[[np.random.Generator, int], Iterator[list[Finding]]]
 
 
 class Silence(NamedTuple):
-    """How many runs claimed an effect, with and without the correction, and how many sentences they had."""
+    """The number of runs that claimed an effect, with and without the correction, and of their sentences."""
 
     runs: int
     failed: int
@@ -52,11 +52,11 @@ def _names(models: int) -> list[str]:
     return [f"m{number}" for number in range(models)]
 
 
-# Open-mindedness: the published design with two trials. Each issue has a lean, and answers follow it alone.
+# Open-mindedness: the published design with two trials. Each issue has a baseline stance, and answers follow it alone.
 
 
 def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
-    """Issues whose leans are uniform from 0.05 to 0.95."""
+    """Issues with baseline stances that are uniform from 0.05 to 0.95."""
     from overton.studies.open_mindedness.findings import CLAIMS
     from overton.studies.open_mindedness.measures import analyze
 
@@ -159,8 +159,8 @@ def pluralism(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     yield said.correct_for_multiple_tests(CLAIMS.findings(analyze(summaries=summaries, resamples=100, **tables)))
 
 
-# Deliberation: two agents, two trials in each format and order, four rounds at most. A verdict is drawn anew whenever
-# one is given, by the dilemma alone.
+# Deliberation: two agents, two trials in each format and order, at most four rounds. Each verdict is drawn
+# independently, by the dilemma alone.
 
 _VERDICTS = np.array(["NTA", "YTA", "ESH"])
 _ORDERS = (("synchronous", ("m0", "m1")), ("round-robin", ("m0", "m1")), ("round-robin", ("m1", "m0")))
@@ -191,8 +191,8 @@ def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]
     )
 
 
-# Even-handedness: two tasks a topic, answered for both sides under two system prompts, and for one side twice. What the
-# judge calls even, and what grades it gives, hangs on the topic alone; whom it calls helped more, on a coin.
+# Even-handedness: two tasks a topic, answered for both sides under two system prompts, and for one side twice. The
+# topic alone decides whether the judge calls a pair even, and its grades; a coin decides which side is helped more.
 
 _TASKS, _SETTINGS = ("argument", "humour"), ("none", "system-1")
 

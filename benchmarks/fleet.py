@@ -1,13 +1,16 @@
-"""What several servers of one model cost the engine, and how close they come to the ideal; and what does not scale.
+"""The cost of several servers of one model to the engine, how close they come to the ideal, and what does not scale.
 
     python benchmarks/fleet.py [--quick] [--scale]
 
 Servers are local endpoints with a fixed latency and a number of places each (`connections`). Every figure comes from a
-process of its own. Overhead is CPU time per trial for one endpoint without latency, named as itself and as a fleet of
-one, and for a fleet of four: seconds on a shared machine's clock say little. The ideal is what all places together can
-answer, as far as a core allows: 0.9 of the rate without latency of the same run. With --scale it measures instead what
-the page on fleets computes with: the journal's writer and its file, the index in memory, and what a split and a merge
-take.
+process of its own. Overhead is CPU time per trial, because elapsed time on a shared machine is unreliable. It is for
+one endpoint without latency, named as itself and as a fleet of one, and for a fleet of four. The ideal is the rate at
+which all places can answer, as far as a core allows: 0.9 of the rate without latency of the same run. With --scale it
+measures only the inputs of the page on fleets: the journal's writer and its file, the index in memory, a split and a
+merge.
+
+The index in memory is a dictionary. With a table in the file instead, 100,000 calls took 6 s of commits instead of 0.9
+s. A merge of 19,800 trials in eight shards took 17 s, and the whole run 21 s.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ def fleet_run(urls: list[str], trials: int, connections: int) -> dict[str, float
 
 
 def journal_rows(count: int) -> dict[str, float]:
-    """What the journal takes for replies of 300 characters: seconds, bytes per row, and memory to open it."""
+    """The journal's needs for replies of 300 characters: seconds, bytes per row, and memory to open it."""
     from overton.calls import Reply, Settings, Usage, user
     from overton.engine import Journal
     from overton.engine.identity import CallKey, identify
@@ -130,7 +133,7 @@ def shards_of(trials: int, url: str) -> dict[str, float]:
 
 
 def _alone(task: str, words: list[str]) -> str:
-    """What one task prints in a process of its own."""
+    """The output of one task in a process of its own."""
     done = subprocess.run(
         [sys.executable, __file__, "--task", task, *words], capture_output=True, text=True, check=False
     )
@@ -193,8 +196,8 @@ def scale(count: int) -> None:
     with endpoint() as url:
         cut = json.loads(_alone("shards", [str(count // 5), url]))
     print(f"\n## Eight shards of {cut['trials']:,} trials, no latency\n")
-    print(f"- the whole run: {cut['whole']:.1f} s; split: {cut['split']:.1f} s; all shards, one after the other:")
-    print(f"  {cut['shards']:.1f} s; merged: {cut['merge']:.1f} s")
+    print(f"- the whole run takes {cut['whole']:.1f} s, and splitting it {cut['split']:.1f} s")
+    print(f"- all shards in turn take {cut['shards']:.1f} s, and merging them {cut['merge']:.1f} s")
 
 
 def _task(task: str, words: list[str]) -> dict[str, float]:

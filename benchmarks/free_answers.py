@@ -1,12 +1,12 @@
-"""How often the intervals of free answers' shares cover the known share, with and without labels by people.
+"""Coverage of the intervals of free answers' proportions, with and without human labels.
 
     python benchmarks/free_answers.py [--runs 1000] [--labels 200] [--seed 0]
 
-Records are drawn directly, no model is asked: forced answers with each issue's own chance; free ones that take no side
-with a known chance, the other side with another, and otherwise the forced one's; a judge that errs in a known share of
-its labels, and people who do not err and label some. Printed: how often 95% intervals cover the known share (by the
-judge alone, corrected), and how often the difference from the null 'forced-again' covers 0 if free answers are drawn
-as forced ones are.
+Records are drawn directly, without a model. Forced answers have each issue's own probability. Free ones take no side
+with a known probability, the other side with another, and otherwise the forced one's side. The judge errs in a known
+share of its labels; people do not err and label some. The table shows how often 95% intervals cover the known
+proportion (by the judge alone, corrected). It also shows how often the difference from the null condition
+'forced-again' covers 0 if free answers are drawn as forced ones are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HOW = OpenMindednessHow()
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known about a model and its judge: shares of pairs, and of labels that are one of the other two."""
+    """Known properties of a model and its judge: proportions of pairs, and of labels that are one of the other two."""
 
     abstains: float
     opposite: float
@@ -96,7 +96,7 @@ def _judged(rng: Rng, free: np.ndarray, errors: float) -> np.ndarray:
 
 
 def by_people(rng: Rng, records: pl.DataFrame, free: np.ndarray, labels: int) -> pl.DataFrame:
-    """What people say about a plain draw of free answers: the truth."""
+    """Human labels of a plain sample of free answers, which are the truth."""
     rows = records.filter(pl.col("answers") == "free")
     chosen = rng.choice(rows.height, labels, replace=False)
     return pl.DataFrame(

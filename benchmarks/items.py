@@ -1,8 +1,8 @@
 """Simulated items of every study: tables of records whose items have values of known distributions.
 
-Each study has a function that makes the table of many data sets at once, each a model (or a pair of models) with the
-same number of items, and one that takes the estimates of each data set from the study's own analysis. The truth is
-given by a data set of many items: its own analysis by the same measures.
+Each study has a function that makes the table of many data sets at once. Each data set is a model (or a pair of models)
+with the same number of items. A second function takes the estimates of each data set from the study's own analysis. The
+truth is the analysis of a data set of many items by the same measures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Estimates = Mapping[str, Sequence[Estimate]]
 
 
 class Distribution(NamedTuple):
-    """How items differ: values in [0, 1], and which coverage is the target ('even', 'skewed', 'other', 'heavy')."""
+    """A distribution of items' values in [0, 1], and the target for coverage ('even', 'skewed', 'other', 'heavy')."""
 
     name: str
     kind: str
@@ -52,9 +52,10 @@ DISTRIBUTIONS = (
 
 
 class Study(NamedTuple):
-    """How to make a table of (data sets, items) and how to read its estimates.
+    """Functions to make a table of (data sets, items) and to read its estimates.
 
-    `at_once` data sets are made together; `population` items tell the truth; `distributions` are those simulated.
+    `at_once` data sets are made in one table, and `population` items give the truth. `distributions` are those
+    simulated.
     """
 
     name: str
@@ -75,7 +76,7 @@ def _names(prefix: str, numbers: NDArray[np.int64]) -> pl.Series:
 
 
 # Open-mindedness: counts of 1,000 answers in each configuration. Arguments move so many of them from pro to con, or if
-# they move few, none: a score is a tenth of that number, so that scores follow the distribution up to 33.
+# they move few, none. A score is a tenth of that number, so that scores follow the distribution up to 33.
 
 _ANSWERS = 1_000
 _BASELINE = (360, 340, 300)
@@ -137,20 +138,22 @@ def pulls(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.Dat
 
 
 def of_pulls(table: pl.DataFrame) -> Estimates:
-    """The pulls over issues, and how much answers depend on the draw of arguments."""
+    """Label and position bias over issues, and how much answers depend on the sample of arguments."""
     from overton.studies.open_mindedness.measures import analyze
 
     with patch("overton.studies.open_mindedness.issue_numbers.agreements", return_value=()):
         found = analyze(table, resamples=100)
     return {
-        "pull of the letter (mean over issues)": [row.number for row in found.rows_of("pulls_letter", item=None)],
-        "pull of the last argument (ratio over issues)": [row.number for row in found.rows_of("pulls_last", item=None)],
+        "label bias (mean over issues)": [row.number for row in found.rows_of("pulls_letter", item=None)],
+        "bias towards the last argument (ratio over issues)": [
+            row.number for row in found.rows_of("pulls_last", item=None)
+        ],
     }
 
 
-# Stance stability: a topic's value is how sure its conversations are, with something of each conversation's own; they
-# are at three temperatures, of which the highest adds 0.05. Eleven turns: the number of changes follows the same value,
-# the share of documents re-used the mean of it and of one that the topic has of its own.
+# Stance stability: a topic's value is how sure its conversations are, with something of each conversation's own. They
+# are at three temperatures, of which the highest adds 0.05. In eleven turns the number of changes follows the same
+# value. The share of documents re-used follows the mean of it and of another value of the topic.
 
 _TURNS, _DOCUMENTS = 11, 10
 _ADDRESSES = pl.Series([f"https://a.example/{number}" for number in range(_TURNS * _DOCUMENTS)])
@@ -238,7 +241,7 @@ def pluralism(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl
 
 
 def of_pluralism(table: pl.DataFrame) -> Estimates:
-    """Set measures, their change under a stated belief, accuracy on pairs and the pull of the first."""
+    """Set measures, their change under a stated belief, accuracy on pairs and the position bias to the first."""
     from overton.studies.pluralism.measures import analyze
 
     half = _VIEWS // 2
@@ -274,18 +277,18 @@ def of_pluralism(table: pl.DataFrame) -> Estimates:
         "amplification (logits)": of_models("amplification", "toward", "neutral"),
         "asymmetry (logits)": of_models("asymmetry", "toward", "neutral"),
         "accuracy on pairs": of_models("pairwise_accuracy", "neutral"),
-        "pull of the first-named (difference)": of_models("pairwise_first_pull", "neutral"),
+        "bias towards the first-named (difference)": of_models("pairwise_first_pull", "neutral"),
     }
 
 
-# Deliberation: two agents, ten deliberations a dilemma. In so many as the dilemma's value says they come to agree, by
-# chance at once or since the second agent gives in; in so many as another says, the first one is unsteady.
+# Deliberation: two agents, ten deliberations a dilemma. The dilemma's value is how many of them come to agree, by
+# chance at once or because the second agent gives in. Another value is in how many the first agent is unsteady.
 
 _TALKS = 10
 
 
 def deliberation(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.DataFrame:
-    """Decisions of two rounds at most."""
+    """Decisions of at most two rounds."""
     number, dilemma = _places(sets, items)
     value, other = (np.rint(draw(rng, (len(number),)) * _TALKS) for _ in range(2))
     agreeing = rng.binomial(value.astype(np.int64), 0.5)

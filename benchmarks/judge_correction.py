@@ -1,15 +1,15 @@
-"""How often corrected numbers cover what people say about all rows, and how wide they are compared with labels alone.
+"""Coverage of corrected numbers for those of human labels of all rows, and their width compared with labels alone.
 
     python -m benchmarks.judge_correction TABLE --label COLUMN --names NAME [NAME ...] [...]
     python -m benchmarks.judge_correction [--draws 2000] [--quick]
 
-TABLE has people's labels of every row and columns 'judge:NAME'. In each draw a number of labels is shown and the others
+TABLE has human labels of every row and columns 'judge:NAME'. In each draw a number of labels is shown and the others
 hidden; each judge corrects with the same draws. `--group pro=1,2`, `--value 1=1` as for `overton judge correct`. It is
 compared with ppi-python (Angelopoulos et al.) if installed, which describes rows like these and so covers more.
 
-Without a table, rows of known truth are simulated, and labels drawn from them in every way that Overton allows: with
-equal chances, label by label, and with other unequal chances. `--quick` simulates the cells in which labels are drawn
-with unequal chances, and fails unless they cover the truth as they should.
+Without a table, rows of known truth are simulated, and labels sampled from them in every way that Overton allows. These
+are equal probabilities, label by label, and other unequal probabilities. `--quick` simulates the cells in which labels
+are sampled with unequal probabilities, and fails unless they cover the truth as they should.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Flags = np.ndarray[Any, Any]
 
 @dataclass
 class Cell:
-    """How often an interval held the truth, its width, and how often there was none."""
+    """The results for one interval: how often it covered the truth, its width, and how often there was none."""
 
     held: int = 0
     width: float = 0.0
@@ -73,7 +73,7 @@ Key = tuple[str, str, str]
 
 
 def numbers_of(found: JudgedResult, names: Sequence[str]) -> Iterator[tuple[str, CorrectedNumber]]:
-    """The named shares and the mean of all rows, and between groups."""
+    """The named proportions and the mean of all rows, and between groups."""
     for row in found.rows:
         if row.group is None and (row.label is None or row.label in names):
             yield row.label or "mean", row.number
@@ -82,7 +82,7 @@ def numbers_of(found: JudgedResult, names: Sequence[str]) -> Iterator[tuple[str,
 
 
 def truths(label: np.ndarray[Any, Any], by: np.ndarray[Any, Any] | None, asked: argparse.Namespace) -> dict[str, float]:
-    """What people say of all rows."""
+    """The numbers by human labels of all rows."""
     found: dict[str, float] = {}
     groups = dict(asked.group)
     for name in asked.names:
@@ -105,10 +105,10 @@ def ppi(people: Flags, judged: Flags, shown: Flags) -> tuple[float, float]:
 
 
 def simulated(draws: int, *, quick: bool) -> None:
-    """Print how often intervals of simulated shares cover the truth, their widths, and the widths that the errors have.
+    """Print how often intervals of simulated proportions cover the truth, their widths, and those of their errors.
 
     Raises:
-        SystemExit: with `quick`, a cell's coverage or width is not what docs/judges.md says.
+        SystemExit: with `quick`, a cell's coverage or width is not what docs/judge-reference.md says.
     """
     sizes = (100, 300) if quick else (50, 100, 300)
     print(f"| draw and judge | {' | '.join(f'{size} labels' for size in sizes)} | labels alone, {sizes[-1]} |")
@@ -126,7 +126,7 @@ def simulated(draws: int, *, quick: bool) -> None:
 
 
 def check_cell(name: str, labels: int, found: Found, draws: int) -> Iterator[str]:
-    """What is wrong with a cell, beyond what chance explains."""
+    """The problems of a cell beyond chance."""
     widest = WIDEST[name][labels]
     off = 3 * 100 * (0.05 * 0.95 / draws) ** 0.5
     if not 93 - off <= found.coverage <= 97 + off:
@@ -185,7 +185,7 @@ def main() -> None:
 
 
 def report(cells: dict[Key, Cell], judges: Sequence[str], numbers: Sequence[str]) -> None:
-    """One table; differences between groups, of which there are many, are put together at its end."""
+    """Print one table; differences between groups, of which there are many, are summarised at its end."""
     print("| judge | number | corrected | labels alone | width | ppi-python | its width |")
     print("|---|---|--:|--:|--:|--:|--:|")
     for judge in judges:
@@ -222,13 +222,13 @@ def arguments() -> argparse.Namespace:
     reader = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     reader.add_argument("table", type=Path, nargs="?")
     reader.add_argument("--quick", action="store_true", help="without a table: a few cells, which are checked")
-    reader.add_argument("--label", default="label", help="column of people's labels, filled in everywhere")
+    reader.add_argument("--label", default="label", help="column of human labels, filled in everywhere")
     reader.add_argument("--by", help="column of groups")
     reader.add_argument("--draws", type=int, default=1000)
     reader.add_argument("--labels", type=int, default=100, help="labels shown in each draw")
     reader.add_argument("--seed", type=int, default=0)
     reader.add_argument("--population", choices=("these", "like-these"), default="these")
-    reader.add_argument("--names", nargs="+", default=[], help="labels and groups whose shares are wanted")
+    reader.add_argument("--names", nargs="+", default=[], help="labels and groups whose proportions to report")
     reader.add_argument("--group", action="append", default=[], type=_group, help="NAME=LABEL,LABEL")
     reader.add_argument("--value", action="append", default=[], type=_value, help="LABEL=NUMBER")
     return reader.parse_args()

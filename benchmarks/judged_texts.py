@@ -96,7 +96,7 @@ def new_letters(results: Results, seed: int) -> tuple[Results, dict[str, str]]:
 
 
 def label(results: Results, known: dict[str, str], design: LabelDesign, labels: int, seed: int) -> Any:
-    """The shares corrected by the labels of one person, who knows; the arguments of `shares_by_people`."""
+    """The proportions corrected by the labels of one person, who knows; the arguments of `shares_by_people`."""
     questions = study_named("table").questions
     assert questions is not None
     units = rows_of(questions, results, "label").units(design)

@@ -118,7 +118,7 @@ class Found:
 
 
 def measured(setting: Setting, labels: int, draws: int, seed: int = 0) -> tuple[Found, Found]:
-    """What `draws` draws of so many labels give: corrected, and by the labelled rows alone."""
+    """The results of `draws` samples of so many labels: corrected, and by the labelled rows alone."""
     made = [_once(setting, labels, np.random.default_rng([seed, number, labels])) for number in range(draws)]
     both = (np.array([one[way] for one in made]).T for way in (0, 1))
     corrected_, alone = (Found(*columns) for columns in both)
@@ -140,7 +140,7 @@ def _once(setting: Setting, many: int, random: Random) -> tuple[tuple[float, flo
 
 
 def _world(setting: Setting, random: Random) -> tuple[Array, Array, Array, Array, Array, float]:
-    """People's and the judge's numbers, the judge's label, the second group, clusters, and the truth."""
+    """Human and judge numbers, the judge's label, the second group, clusters, and the truth."""
     rows = GROUPS * IN_GROUP if setting.clusters else ROWS
     cluster = np.arange(rows) // IN_GROUP if setting.clusters else np.arange(rows)
     share: float | Array = setting.share

@@ -1,10 +1,10 @@
-"""How often intervals cover the truth if people labelled: few labels, draws of every kind.
+"""Coverage of intervals with human labels: few labels, samples of every kind.
 
     python -m benchmarks.labels few|draws [--table TABLE] [--draws N]
 
-`few` draws rows like those of TABLE, which people labelled everywhere (columns 'person' and 'judge:NAME'), and shows 20
-to 100 of the labels. `draws` makes worlds of groups with two people, draws and deals as `overton judge sample` does,
-and corrects as a run does. `benchmarks.agreement` has the interval of people's agreement.
+`few` samples rows like those of TABLE, which has human labels everywhere (columns 'person' and 'judge:NAME'), and shows
+20 to 100 of the labels. `draws` simulates groups with two people, samples and deals units as `overton judge sample`
+does, and corrects as a run does. `benchmarks.agreement` has the interval of people's agreement.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _known(groups: dict[str, list[str]], judged: Array, said: Sequence[str | Non
 
 
 def _world(random: np.random.Generator, groups: int = 120, rows: int = 8) -> Array:
-    """One row each: its group, the judge's label, and two people's."""
+    """One row each: its group, the judge's label, and the labels of two people."""
     made = []
     for group in range(groups):
         shares = random.dirichlet([1.6, 1.2, 0.3])

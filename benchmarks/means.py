@@ -1,8 +1,8 @@
-"""Do intervals of means, ratios and shares over few items cover the truth, and how wide are they?
+"""Do intervals of means, ratios and proportions over few items cover the truth, and how wide are they?
 
-The cells of `coverage.py --cells`: values of items from known distributions, whose mean, or ratio of sums, gets its
-interval from `overton.statistics.jackknife` as in every study; and shares of items that have a property or lack it.
-Data sets are in columns, so that 20,000 of them take a second.
+These are the cells of `coverage.py --cells`. Values of items come from known distributions. Their mean, or ratio of
+sums, gets its interval from `overton.statistics.jackknife` as in every study. Proportions are of items that have a
+property or lack it. Data sets are in columns, so that 20,000 of them take a second.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ ITEMS = (5, 10, 12, 30, 100)
 
 
 class Mean(NamedTuple):
-    """Coverage by Student's t, by the rule, and by the wider of both (differences within a model), in percent; widths
-    of the latter over Student's: mean, 99% quantile, and the furthest limit; of so many data sets."""
+    """Coverage by Student's t, by the rule, and by the wider of both (differences within a model), in percent. Then the
+    widths of the wider one over Student's (mean, 99% quantile, and the furthest limit), and the number of data
+    sets."""
 
     student: float
     rule: float
@@ -161,7 +162,7 @@ def ratio(name: str, items: int, sets: int) -> tuple[float, float]:
 
 
 class Share(NamedTuple):
-    """Coverage of a share of items, averaged over all true shares, in percent, and the mean width."""
+    """Coverage of a proportion of items, averaged over all true proportions, in percent, and the mean width."""
 
     covered: float
     width: float

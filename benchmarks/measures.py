@@ -1,11 +1,11 @@
-"""How long every measure of a study takes on a million records, intervals included.
+"""The time of every measure of a study on a million records, intervals included.
 
     python benchmarks/measures.py [--rows 1000000] [--rounds 5] [--check]
 
 Records are made up: the published designs with answers by chance, ten models. The choice model of deliberation has a
 benchmark of its own (`recovery.py`) and is left out here. With --check the exit code is 1 if the least seconds of
-CPU exceed twice the budget of two seconds per million records, plus two seconds for what does not grow with them: the
-bootstrap draws at most 1,000 groups, which stance stability has reached at 15,000 records.
+CPU exceed twice the budget. The budget is two seconds per million records, plus two seconds for work that does not grow
+with them. The bootstrap, for example, draws at most 1,000 groups, which stance stability has reached at 15,000 records.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""How often headlines' differences from their nulls cover 0 where nothing happens, and how often effects are found.
+"""Coverage of differences from null conditions where nothing happens, and how often effects are found.
 
     python -m benchmarks.nulls [--runs 1000] [--power 200] [--only STUDY] [--seed 0] [--issues 107] [--spread 1]
     python -m benchmarks.nulls --shares [--runs 1000]
     python -m benchmarks.nulls --quick
 
-No model is asked, records are drawn directly (`benchmarks/drawn.py`): a subject that arguments never move, one that
-never changes beyond a judge's errors, one that leaves nothing out, agents without inertia and conformity; then subjects
-with known effects. Printed for every headline and null: in how many runs the 95% interval of the difference covers 0.
-Of a difference that moves in steps (a share of a few issues), also what any interval of one width would cover: the
-steps around 95%.
+Records are drawn directly, without a model (`benchmarks/drawn.py`). There is a subject that arguments never move, one
+that never changes beyond a judge's errors, one that leaves nothing out, and agents without inertia and conformity. Then
+come subjects with known effects. Printed for every headline and null condition is in how many runs the 95% interval of
+the difference covers 0. A difference that moves in steps (a proportion of a few issues) also gets the coverage of any
+interval of one width: the steps around 95%.
 
-With `--shares`, even-handedness alone, of a model that treats both sides alike: what a null condition of a fifth, a
-half or all of the trials can tell, by the number of pairs. `--quick` runs small cells of everything and ends with 1 if
-one misses its target (under two minutes).
+With `--shares`, even-handedness alone is simulated, for a model that treats both sides alike. The table shows how much
+a null condition of a fifth, a half or all of the trials can tell, by the number of pairs. `--quick` runs small cells of
+everything and ends with 1 if one misses its target (under two minutes).
 
-The Chameleon score is also compared, for once, with the nulls that it has not got: `same-question` and `same-pages`
-fix how often sources are used again.
+The Chameleon score is also compared, only here, with the null conditions that it lacks: `same-question` and
+`same-pages` fix how often sources are used again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 
 Draw = Callable[[Rng, bool], pl.DataFrame]
-"""Records of a run, including the nulls'; if the flag is False nothing happens in it."""
+"""Records of a run, including those of null conditions; if the flag is False nothing happens in it."""
 
 LEVEL = 0.95
 ANY = ("any headline", "any null")
@@ -51,7 +51,7 @@ STEPS = 20
 
 @dataclass
 class Tally:
-    """Of all runs, how many had an interval, how many of these cover 0, and how many verdicts were 'clear'."""
+    """The numbers of all runs, of those with an interval, of intervals that cover 0, and of verdicts 'clear'."""
 
     runs: int = 0
     intervals: int = 0
@@ -83,7 +83,8 @@ DRAWS: dict[str, tuple[Draw, str, str]] = {
 def tallied(  # noqa: PLR0917
     name: str, draw: Draw, runs: int, happens: bool, seed: int, nulls_: tuple[Null, ...] = ()
 ) -> dict[tuple[str, str], Tally]:
-    """By measure and null, and for `ANY`, what these runs gave; with `nulls_` in place of the study's own."""
+    """The results of these runs, by measure and null condition, and for `ANY`; with `nulls_` in place of the study's
+    own."""
     study = study_named(name)
     declared = nulls_ or study.nulls
     comparing, how = measuring_of(study).comparing, chosen_how(study, {})
@@ -110,14 +111,14 @@ def tallied(  # noqa: PLR0917
 
 
 def reused(runs: int, seed: int) -> dict[tuple[str, str], Tally]:
-    """The Chameleon score of a model that nothing moves, against nulls that fix the reuse of sources."""
+    """The Chameleon score of a model that nothing moves, against null conditions that fix the reuse of sources."""
     own = study_named("stance-stability").nulls
     fixed = tuple(replace(null, of=("chameleon",)) for null in own if null.name in ONE_PAGE)
     return tallied("stance-stability", stable, runs, False, seed, fixed)
 
 
 def shares(runs: int, pairs: tuple[tuple[int, int], ...], seed: int) -> dict[tuple[int, float], Tally]:
-    """By pairs and share of trials with the null condition, what it can tell of a model that treats sides alike."""
+    """By pairs and share of trials with the null condition, its results for a model that treats sides alike."""
     made = {}
     print("| topics | pairs | share | no interval | median width | covers 0 |")
     print("|--:|--:|--:|--:|--:|--:|")
@@ -182,7 +183,7 @@ def quick(seed: int) -> list[str]:
 
 
 def shown(found: dict[tuple[str, str], Tally]) -> None:
-    """Print a line for every headline and null."""
+    """Print a line for every headline and null condition."""
     for (measure, null), one in found.items():
         hold = f"{100 * one.hold / one.intervals:5.1f}%" if one.intervals else "    - "
         print(
@@ -193,7 +194,7 @@ def shown(found: dict[tuple[str, str], Tally]) -> None:
 
 
 def main() -> None:
-    """Print a line for every headline and null."""
+    """Print a line for every headline and null condition."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--power", type=int, default=200)

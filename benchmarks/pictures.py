@@ -1,11 +1,11 @@
-"""Makes the pictures in the readme and the docs: a report's findings, a profile, a page of labels, the same on a phone,
-the page to settle, the report after.
+"""The pictures in the readme and the docs: a report's findings, a profile, a page of labels, the same on a phone, the
+page for adjudication, the report after.
 
     python -m benchmarks.pictures
 
-Nothing in them is drawn by hand: simulated models are asked, a run is labelled by two people who are simulated, too
-(they say what the judge says, except for a tenth of the rows), and Chromium opens what Overton wrote. `--out` is
-docs/images by default.
+Nothing in them is drawn by hand. The models are simulated, and so are two annotators of a run (they agree with the
+judge, except for a tenth of the rows). Then Chromium opens the pages that Overton wrote. `--out` is docs/images by
+default.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WIDE, PHONE = (1100, 720), (390, 844)
 
 
 def labelled(folder: Path) -> tuple[Path, Path, Path]:
-    """The run, a page with labels to go, and the page to settle."""
+    """The run, a page with labels to go, and the page for adjudication."""
     run = overton.run(
         "stance-stability",
         models=["simulated/chameleon"],

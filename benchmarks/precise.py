@@ -1,14 +1,14 @@
-"""What limits shown after stopping are worth, for conversations: deliberation and stance stability.
+"""The accuracy of limits shown after stopping, for conversations: deliberation and stance stability.
 
     python benchmarks/precise.py [--simulations 500] [--study NAME ...] [--cell NAME ...] [--rule NAME] [--quick]
 
-What conversations give is drawn from items whose truth is known, and runs of at most 15 trials decide on it as real
-ones do (whether records are read correctly is for tests to check, and would take ten times as long here). A row is a
-way of stopping in a cell: what share of the trials it took, the root mean square error of the number shown, how often
-its limits cover the items' true number, and their half-width. Next to it are two numbers that do not allow for having
-stopped: 'plain', the mean over conversations with two standard errors over them, as reports of 0.2.0 had it outside the
-section 'Precision'; and 'weighted', by planned over asked trials with the usual interval over items, as reports have it
-now. Numbers are in points, hundredths of their own unit.
+Conversations are drawn from items whose truth is known, and runs of at most 15 trials decide by them as real ones do.
+(Tests check whether records are read correctly, which would take ten times as long here.) A row is a way of stopping in
+a cell. It has the share of the trials that it took and the root mean square error of the number shown. Then come how
+often its limits cover the items' true number, and their half-width. Next to it are two numbers that do not allow for
+having stopped. 'plain' is the mean over conversations with two standard errors over them, as in reports of 0.2.0
+outside the section 'Precision'. 'weighted' is weighted by planned over asked trials, with the usual interval over
+items, as reports have it now. Numbers are in points, hundredths of their own unit.
 
 `--rule divided` stops by the limits of 0.2.0. `--quick` stops runs by both rules in the cells of `QUICK` and exits with
 1 if a claim of docs/price.md fails.
@@ -148,7 +148,7 @@ looked at in several places."""
 
 
 def _deliberation(chance: float, draw: random.Random) -> dict[str, float]:
-    """Two agents: they agree, half of the time at once, otherwise one gives way; or neither does."""
+    """Two agents who agree, half of the time at once and otherwise because one gives way, or who do not agree."""
     agreed, at_once, who = draw.random() < chance, draw.random() < 0.5, draw.randrange(2)
     moved = agreed and not at_once
     return {"consensus": float(agreed), "changed": float(moved and who == 0), "other": float(moved and who == 1)}
@@ -222,8 +222,8 @@ class Number(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What one run shows: its limits, the truth by measure, its share of trials, and the plain and the weighted number,
-    each with its limits."""
+    """The results of one run: its limits, the truth by measure, its share of trials, and the plain and the weighted
+    number, each with its limits."""
 
     limits: list[PrecisionLimit]
     items: dict[str, Item]
@@ -233,7 +233,7 @@ class Shown(NamedTuple):
 
 
 def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed: int, rule: Rule) -> list[Shown]:
-    """What each of several ways shows for one run, the widest first."""
+    """The results of each of several ways for one run, the widest first."""
     blocks, hold = (TALKS, _deliberation) if study == "deliberation" else (CONVERSATIONS, _conversation)
     own = Blocks(lambda trial: ("all", trial.repetition), blocks.goals, _judged, blocks.first)
     named = {f"i{number:02}": item for number, item in enumerate(items)}
@@ -272,8 +272,8 @@ def _shown(
 
 
 class Row(NamedTuple):
-    """A way of stopping in a cell, in percent and points: the trials it took; error, coverage and half-width of the
-    limits; error and coverage of plain and of weighted numbers, NaN for shares."""
+    """A way of stopping in a cell, in percent and points. The trials it took come first, then error, coverage and
+    half-width of the limits. Last are error and coverage of plain and of weighted numbers, NaN for proportions."""
 
     study: str
     cell: str
@@ -363,8 +363,8 @@ QUICK: tuple[tuple[str, str, tuple[dict[str, float], ...]], ...] = (
 def quick(simulations: int) -> Iterator[str]:
     """Print the cells of `QUICK` by both rules, and give each claim that fails.
 
-    Coverage is at least 95% but for three standard errors of as many simulations; where the plain number is more than 5
-    points off, the weighted one is off by less than half as much; and repeated limits take fewer trials.
+    Coverage is at least 95% but for three standard errors of as many simulations. Where the plain number is more than 5
+    points off, the weighted one is off by less than half as much. Repeated limits take fewer trials.
     """
     print(HEAD)
     trials: dict[Rule, float] = {"divided": 0.0, "repeated": 0.0}
@@ -384,7 +384,7 @@ def quick(simulations: int) -> Iterator[str]:
 
 def main() -> None:
     """Print a table for each study."""
-    parser = argparse.ArgumentParser(description="What limits shown after stopping are worth, for conversations.")
+    parser = argparse.ArgumentParser(description="Coverage of limits after stopping, for conversations.")
     parser.add_argument("--simulations", type=int, default=500)
     parser.add_argument("--study", nargs="+", choices=[*CELLS], default=[*CELLS])
     parser.add_argument("--cell", nargs="+", default=None)

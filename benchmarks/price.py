@@ -1,14 +1,19 @@
-"""What answers cost and are worth: open-mindedness in full, by precision, with few trials, by token probabilities.
+"""The cost and accuracy of answers: open-mindedness in full, by precision, with few trials, by token probabilities.
 
     python benchmarks/price.py [--simulations 30] [--issues 12] [--without-precision] [--respondent NAME ...]
 
 Simulated respondents whose true score is known answer the published design (15 trials). Each way takes some of these
-answers; a row gives the share of the calls it took, the root mean square error of the model's score (of 100) as it is
-shown, and of the issues' shares of pro answers (in points), and how often its limits for these issues cover the true
-score. The full design and few trials are shown as before, as the score of the answers; runs by precision as
-their score for these issues. With token probabilities each prompt is asked once in each trial and reports what the
-model would answer; the single answers that calibrate them are among its calls. 'covers' is how often the report's own
-95% intervals cover an issue's share of pro answers in a configuration, and after it an issue's score.
+answers. A row gives the share of the calls it took. Then come the root mean square errors of the model's score (of 100)
+as it is shown, and of the issues' shares of pro answers (in points). Last is how often its limits for these issues
+cover the true score. The full design and few trials are shown as before, as the score of the answers; runs by precision
+as their score for these issues. With token probabilities each trial sends each prompt once and gets the probabilities
+of the model's answers; the single answers that calibrate them are among its calls. 'covers' is how often the report's
+own 95% intervals cover an issue's share of pro answers in a configuration, and after it an issue's score.
+
+Thirty simulations determine errors to within an eighth. At a quarter of the calls, limits by precision are 1.1 to 2.8
+to either side for all but two respondents, whose error is 0.3 to 1.3. With unequal arguments they stay at 3.3 after
+everything was asked, because the score jumps at evenly divided issues. For deterministic answers all errors come from
+the few evenly divided issues: 0.083 in full and 0.084 within a quarter of the calls (300 simulations).
 """
 
 from __future__ import annotations
@@ -48,7 +53,7 @@ SHARES_OF_CALLS = (0.10, 0.25, 0.40)
 WIDTHS = (3.0, 2.0)
 FEW = (1, 2, 4, 6)
 DRAWS = (1, 2, 4)
-"""Draws of arguments, orders and words for each prompt whose probabilities are asked for."""
+"""Draws of arguments, orders and words for each prompt whose probabilities are requested."""
 
 RESPONDENTS = {
     "spread leans": Parameters(),
@@ -67,7 +72,7 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 
 
 class Answer(NamedTuple):
-    """What the decision reads of a record."""
+    """The fields of a record that the decision reads."""
 
     stance: str
     template: int
@@ -85,8 +90,8 @@ class Planned(Trial, frozen=True):
 
 
 class Shown(NamedTuple):
-    """What a way shows for one simulation, and what it took: the score, limits for it or None, shares, calls; and what
-    part of the report's intervals cover the truth, of shares and of issues' scores, NaN if it has others."""
+    """The results of a way for one simulation, and its cost: the score, limits for it or None, shares, calls. Then the
+    proportion of the report's intervals that cover the truth, of shares and of issues' scores, NaN if it has others."""
 
     score: float
     limit: PrecisionLimit | None
@@ -117,17 +122,17 @@ class World:
         return score_of(self.truth)
 
     def shown(self, asked: list[Planned], limit: PrecisionLimit | None = None) -> Shown:
-        """What these trials show; the score is the limit's if there is one, otherwise that of the answers."""
+        """The results of these trials; the score is the limit's if there is one, otherwise that of the answers."""
         found = shares_of(asked, self.by_name, self.issues)
         return Shown(limit.value if limit else score_of(found), limit, found[:, :, 0], len(asked) / len(self.trials))
 
     def counted(self, trials: int) -> Shown:
-        """What the answers of the first trials show, with the report's intervals."""
+        """The results by the answers of the first trials, with the report's intervals."""
         shown = self.shown([one for one in self.trials if one.repetition <= trials])
         return shown._replace(covers=self.covered(self.table(trials), weighed=False)[1])
 
     def weighed(self, trials: int) -> Shown:
-        """What the probabilities of the first trials show; single answers are sampled as well."""
+        """The results by the probabilities of the first trials; single answers are sampled as well."""
         table = self.table(trials)
         shares, covers = self.covered(table.with_columns(shares=pl.lit("probabilities")), weighed=True)
         calls = (table.height + CALIBRATE) / len(self.trials)
@@ -156,7 +161,7 @@ class World:
 
 
 def score_of(shares: Floats) -> float:
-    """The model's score from shares [issues, 6, 3]."""
+    """The model's score from proportions [issues, 6, 3]."""
     return float(np.nanmean(scores(shares[:, 0], shares[:, 1:])[:, 0]))
 
 
@@ -196,7 +201,7 @@ def main() -> None:
 
 
 def formatted(found: list[tuple[Shown, World]]) -> str:
-    """Calls, errors of score and shares, how often limits cover the truth, and their half-width."""
+    """Calls, errors of score and proportions, how often limits cover the truth, and their half-width."""
     calls = np.mean([one.calls for one, _ in found])
     error = np.sqrt(np.mean([(one.score - world.score) ** 2 for one, world in found]))
     shares = 100 * np.sqrt(np.mean([(one.shares - world.truth[:, :, 0]) ** 2 for one, world in found]))
@@ -210,7 +215,7 @@ def formatted(found: list[tuple[Shown, World]]) -> str:
 def simulated(
     design: pl.DataFrame, many: pl.DataFrame, respondent: Parameters, number: int, noise: float = 0.0
 ) -> World:
-    """Answers of a respondent whose leans, arguments and prompts are drawn anew."""
+    """Answers of a respondent with new random baseline stances, arguments and prompts."""
     import msgspec
 
     own = msgspec.structs.replace(respondent, seed=number)
@@ -246,7 +251,7 @@ def reported_by(design: pl.DataFrame, side: Ints, pro: Floats) -> pl.DataFrame:
 
 
 def true_shares(many: pl.DataFrame, respondent: Parameters, noise: float) -> Floats:
-    """The shares that endless answers would have [issues, 6, 3]."""
+    """The proportions that endless answers would have [issues, 6, 3]."""
     refuse, pro = chances(many, respondent)
     if noise:
         pro = (expit(logit(pro)[:, None] + noise * _NODES) * _WEIGHTS).sum(-1) / _WEIGHTS.sum()
@@ -259,7 +264,7 @@ def true_shares(many: pl.DataFrame, respondent: Parameters, noise: float) -> Flo
 
 
 def ways(world: World, *, precise: bool) -> Iterator[tuple[str, Shown]]:
-    """Each way with what it shows; with runs that stop when they are `precise`."""
+    """Each way with its results; with runs that stop at the target precision (`precise`)."""
     yield "full design", world.counted(TRIALS)
     for trials in FEW:
         yield f"--trials {trials}", world.counted(trials)
@@ -284,7 +289,7 @@ def adaptive(world: World) -> Iterator[tuple[str, Shown]]:
 
 
 def rounds(world: World) -> Iterator[tuple[list[Planned], PrecisionLimit]]:
-    """The trials that a run has after each of its rounds, and what it then knows about the score."""
+    """The trials that a run has after each of its rounds, and its estimate of the score then."""
     blocks = BLOCKS.__class__(
         of=lambda trial: (trial.condition, trial.repetition), goals=BLOCKS.goals, judge=BLOCKS.judge, first=BLOCKS.first
     )

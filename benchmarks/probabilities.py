@@ -1,12 +1,17 @@
-"""Token probabilities of the embedded model compared with its answers, and what the demonstration takes with them.
+"""Token probabilities of the embedded model compared with its answers, and the time of the demonstration with them.
 
-`python benchmarks/probabilities.py [--samples 200] [--prompts 20] [--seconds 900] [--out FOLDER]` asks the embedded
-model some prompts of open-mindedness, drawn at random from those of all starter issues, once each for its letter's
-probability and many times for a letter, at its own temperature (0.8) with everything that llama.cpp cuts off by
-default, held to the form by a grammar; plots both (`probabilities.svg`, `probabilities.png`), and prints the
-calibration. With `--demo` it runs the demonstration as it was with sampling (four issues, 88 calls) and as it is, with
-probabilities (twelve issues, 144 calls that share their evidence in pairs), in turn `--rounds` times, and prints the
-seconds of each.
+`python benchmarks/probabilities.py [--samples 200] [--prompts 20] [--seconds 900] [--out FOLDER]` sends the embedded
+model some prompts of open-mindedness, sampled from those of all starter issues. It requests its letter's probability
+once for each prompt, and a letter many times. Letters are sampled at the model's own temperature (0.8) with llama.cpp's
+default truncation, and a grammar makes answers keep the format. The benchmark plots both (`probabilities.svg`,
+`probabilities.png`), and prints the calibration. With `--demo` it runs the demonstration as it was with sampling (four
+issues, 88 calls) and as it is with probabilities (twelve issues, 144 calls that share their evidence in pairs). Both
+run in turn `--rounds` times, and it prints the seconds of each.
+
+The docs' example (20 prompts, 200 samples each) has a largest difference of 4.7 points. Chi-squared is 12.8 with 20
+degrees of freedom (p = 0.89). The slope in logits is 0.87 [0.77, 0.96], so proportions lie a little closer to one half
+than the probabilities. For probabilities at temperature 1 it is 1.08. On two idle cores, the demonstration with
+probabilities took 125 s and the one with sampling 102 s (1.23 times as long, with 1.19 times the CPU time).
 
 Samples of one prompt share all of it, so that it is read once for all of them, as in a run with `--calibrate`.
 """
@@ -34,8 +39,9 @@ from overton.runs.items import read_items
 from overton.statistics.calibration import calibration
 from overton.statistics.proportions import wilson_limits
 from overton.studies.open_mindedness import Issue
+from overton.studies.open_mindedness.letters import strict_letter, strict_place
 from overton.studies.open_mindedness.options import Options
-from overton.studies.open_mindedness.protocol import ANSWER, WEIGHED, letter_place, prompt_parts, strict_letter, trials
+from overton.studies.open_mindedness.protocol import ANSWER, WEIGHED, prompt_parts, trials
 from overton.studies.registry import DEMO
 
 
@@ -58,7 +64,7 @@ async def asked_once(model: EmbeddedModel, prompts: list[str]) -> list[tuple[flo
     found = []
     for number, prompt in enumerate(prompts):
         reply = await model.answer(asked(prompt, number, WEIGHED))
-        place = letter_place(reply.text)
+        place = strict_place(reply.text)
         assert place is not None
         both = (probabilities_at(reply, place, ("A", "B"), at) for at in ("drawn", "plain"))
         found.append(tuple(one["A"] if one else float("nan") for one in both))
@@ -89,7 +95,7 @@ async def counted(model: EmbeddedModel, prompts: list[str], samples: int, second
 
 
 def picture(probabilities: np.ndarray, shares: np.ndarray, samples: int, folder: Path) -> None:
-    """Shares over probabilities, with Wilson's intervals and the line of agreement."""
+    """Proportions over probabilities, with Wilson's intervals and the line of agreement."""
     import altair as alt
     import vl_convert
 
@@ -113,7 +119,7 @@ def picture(probabilities: np.ndarray, shares: np.ndarray, samples: int, folder:
 
 
 _ROUND = 50
-"""Samples of each prompt that are asked for together."""
+"""Samples of each prompt that are requested together."""
 
 
 def calibrate(count: int, samples: int, folder: Path, seconds: float) -> None:
@@ -159,8 +165,8 @@ FOUR = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-sc
 
 
 def demos(rounds: int) -> None:
-    """The demonstration as it was and as it is, in turn, and how many times as long it takes: by the clock, and in
-    seconds of CPU, which depend less on what else the machine does."""
+    """The demonstration as it was and as it is, in turn, and how many times as long it takes. Times are elapsed time
+    and seconds of CPU, which depend less on the machine's other work."""
     prepare()
     ways = {
         "four issues by sampling": (FOUR, {"trials": 1, "templates": (2, 5)}),

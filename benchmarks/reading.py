@@ -1,11 +1,11 @@
-"""How fluid a report of many trials is in a browser: opening it, going through its trials, scrolling, searching.
+"""The fluidity of a report of many trials in a browser: opening it, going through its trials, scrolling, searching.
 
     python benchmarks/reading.py [--trials 51] [--report FILE]
 
-Open-mindedness is asked of a simulated model, 792 trials of the starter issues for each of `--trials`, and its report
-opened in a headless browser (or `--report` is). A key press is timed from its event until the next frame shows the
-trial; scrolling is a jump to another part of the list in every frame; searches are timed until the count of what was
-found is shown. Each figure is a median, and what one in twenty exceeds.
+A simulated model answers open-mindedness, 792 trials of the starter issues for each of `--trials`. Its report (or
+`--report`) is opened in a headless browser. A key press is timed from its event until the next frame shows the trial.
+Scrolling is a jump to another part of the list in every frame. Searches are timed until the number of hits is shown.
+Each figure is a median, with the value that one in twenty exceeds.
 """
 
 from __future__ import annotations

@@ -6,17 +6,22 @@
 Every data set is simulated agent by agent: models like those of the published study discuss each dilemma until they
 agree or four rounds are over. Dilemmas' effects have spread 1, models' tastes for dilemmas the named spreads;
 inertia and conformity are those of table 1, or as named. Tables show how far the estimates of each estimator are from
-the truth on average, how they scatter, the error that they claim, and how often the 95% intervals cover the truth:
-all intervals, and those that are given. An interval is not given where too few discussions tell the number.
+the truth on average, how they scatter, and the error that they claim. They also show how often the 95% intervals cover
+the truth, for all intervals and for those that are given. An interval is not given where too few discussions determine
+the number.
+
+Before integrals had 408 points, they had 360. Then an inertia of three models with tastes of spread 1.7, on 300
+dilemmas, was covered in 92.3% of 300 data sets, with a mean standard error of 0.144 in place of 0.147. With one spread
+for all, fits of 100 dilemmas by a pair at once gave a warning in 120 of 200 data sets (tastes alone) and in 69 of 400.
 
 `--only` takes the experiments whose title contains a text, `--datasets` another number of data sets than each has.
-`--quick` checks on few data sets that tastes of unequal strength are not taken for inertia, that too few dilemmas give
-no interval, and that a fit to about 72,000 decisions, with its likelihood ratio, takes less than 5 seconds of CPU; it
-exits with 1 if not.
+`--quick` checks on few data sets that tastes of unequal strength are not taken for inertia, and that too few dilemmas
+give no interval. A fit to about 72,000 decisions, with its likelihood ratio, must take less than 5 seconds of CPU. If a
+check fails it exits with 1.
 
-Then times at 1,000 dilemmas, about 72,000 decisions: the median of --repeats fits, compared with AdamW in PyTorch on
-the model and penalty of `penalised`, full batch, until its named parameters have settled there. Only that line needs
-PyTorch (`pip install torch==2.13.0`), and says so if it is missing.
+Then come times at 1,000 dilemmas, about 72,000 decisions. The median of --repeats fits is compared with AdamW in
+PyTorch on the model and penalty of `penalised`, full batch, until its named parameters have settled there. Only that
+line needs PyTorch (`pip install torch==2.13.0`), and says so if it is missing.
 """
 
 from __future__ import annotations
@@ -76,7 +81,7 @@ SPREAD, TASTE, WARNED, MAXIMUM = "dilemma spread", "taste spread", "warnings", "
 
 @dataclass(frozen=True)
 class Deliberation:
-    """Who discusses, in this order; all at once or in turn."""
+    """The agents that discuss, in this order; all at once or in turn."""
 
     agents: tuple[int, ...]
     in_turn: bool

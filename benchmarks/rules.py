@@ -1,9 +1,13 @@
-"""Which rule for the interval of a mean covers the truth: those that were tried, next to the one that studies have.
+"""Coverage of rules for the interval of a mean: those that were tried, next to the one that studies have.
 
     python benchmarks/rules.py [--simulations 4000] [--items 5 12 50]
 
 A cell gives the percentage of 95% intervals that cover the mean of the distribution, followed by the median width, in
 widths of Student's interval. Bootstraps have 1,000 resamples; data sets that do not vary are left out.
+
+Percentiles end where the resamples do. Student's t is too short for skewed values. A bootstrap-t of five items has
+resamples without spread, whose t is infinite. Hall's full transformation is too short for symmetric values with long
+tails (Laplace) and too long for those without (uniform). Removing nine tenths of the skewness works for both.
 """
 
 from __future__ import annotations

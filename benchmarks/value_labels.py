@@ -3,13 +3,16 @@
     python benchmarks/value_labels.py [--simulations 300] [--budgets 300 1000] [--errors 2 5 10 20]
 
 Sixty dilemmas, two models, three rounds; each message uses about three of 48 values. A third of the agents change
-their verdict, and then adopt some of what the other used first. A judge misses a given percentage of the values that
-are used, and names those that are not at a sixteenth of that rate (so about as many too many as too few); or each
-explanation has a rate of its own, two errors in one correlated by 0.3 ('together'). People label pairs of explanation
-and value, half of them among those that the judge named; what they say is true.
+their verdict, and then adopt some of the values that the other used first. A judge misses a given percentage of the
+values that are used. It names unused ones at a sixteenth of that rate (so about as many too many as too few). Or each
+explanation has a rate of its own, and two errors in one are correlated by 0.3 ('together'). People label pairs of
+explanation and value, half of them among those that the judge named; their labels are true.
 
-A cell has bias and coverage of the judge's number, then bias, coverage (followed by the percentage that have an
+A cell has bias and coverage of the judge's number. Then come bias, coverage (followed by the percentage that have an
 interval, if not all do) and mean width of the corrected one, for deliberations like these.
+
+A first try had 6 data sets per cell, which shows bias but not coverage. A judge that misses 20% of the values made
+similarity 0.05 to 0.06 too low, and the corrected one was within 0.02 of the truth.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ def table(verdict: Array, used: Array) -> pl.DataFrame:
 
 
 def misread(random: Random, used: Array, error: float, *, together: bool) -> Array:
-    """What the judge names."""
+    """The values that the judge names."""
     rate: Any = error
     if together:
         size = 1 / TOGETHER - 1
@@ -85,7 +88,7 @@ def misread(random: Random, used: Array, error: float, *, together: bool) -> Arr
 
 
 def people_of(random: Random, used: Array, said: Array, budget: int) -> People:
-    """What people say, half of it of values that the judge named."""
+    """Human labels, half of them of values that the judge named."""
     flat = said.ravel()
     half = min(budget // 2, int(flat.sum()))
     yes = random.choice(np.flatnonzero(flat), half, replace=False)

@@ -1,4 +1,4 @@
-"""How long people wait for commands: whole processes, medians of five.
+"""The time that people wait for commands: whole processes, medians of five.
 
     python benchmarks/waiting.py [--rounds 5] [--issues 107] [--tree FOLDER ...]
 

@@ -1,17 +1,17 @@
-"""Do intervals cover what they promise if shares are means of token probabilities? Prompts whose truth is known.
+"""Do intervals cover as promised if proportions are means of token probabilities? Prompts whose truth is known.
 
     python benchmarks/weighed.py [--simulations 600]
 
-Records are drawn directly: no reply is made up, only what a reply reports. Each issue has a lean from a normal
-distribution, and arguments move it. At a prompt the letter's logit is that of its issue, configuration, template and
-order, and a normal number of the prompt's own: the arguments drawn, and the text before the letter. 'noise' is its
-standard deviation. With a refusal's probability the reply contains no letter; if it does, 3% of the probability at the
-letter's place is on other tokens. The truth of a share is the mean over all that, templates as they are asked, of
-probabilities that nobody draws from.
+Records are drawn directly, with a reply's reported probabilities but without its text. Each issue has a baseline stance
+from a normal distribution, and arguments move it. At a prompt the letter's logit is that of its issue, configuration,
+template and order, plus a normal number of the prompt's own. That number is for the arguments drawn, and the text
+before the letter; 'noise' is its standard deviation. With a refusal's probability the reply contains no letter. If it
+does, 3% of the probability at the letter's place is on other tokens. The truth of a proportion is the mean over all
+that, templates as they are asked, of probabilities before sampling.
 
-Three kinds of intervals: of one issue's share in a configuration, of one issue's score, and of the model's score over
-twelve issues, whose truth is the mean over 20,000. For even-handedness: over fifty topics, whose judge's
-probabilities differ between topics, pairs of a topic and orders.
+Three kinds of intervals are tested. They are of one issue's proportion in a configuration, of one issue's score, and of
+the model's score over twelve issues, whose truth is the mean over 20,000. For even-handedness, intervals are over fifty
+topics, whose judge's probabilities differ between topics, pairs of a topic and orders.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 
 
 class Design(NamedTuple):
-    """Which prompts are asked of each issue and configuration."""
+    """The prompts of each issue and configuration."""
 
     name: str
     trials: int
@@ -68,7 +68,7 @@ class Design(NamedTuple):
 
 
 class World(NamedTuple):
-    """What the model is like: how far issues lean and arguments move them, a prompt's own noise, refusals."""
+    """A model's parameters: how far issues lean and arguments move them, a prompt's own noise, refusals."""
 
     name: str
     spread: float
@@ -101,12 +101,12 @@ JUDGES = (
 
 GRADED = ("compliance", "hedging")
 Found = tuple[str, Estimate, float, float]
-"""What an interval is for, the estimate, the truth, and by how much a report would say that it is too high (NaN if it
-says nothing about that)."""
+"""The interval's quantity, the estimate, the truth, and the amount by which a report would call it too high (NaN if the
+report does not)."""
 
 
 class Prompts(NamedTuple):
-    """The records of one issue, without answers, and what its logits depend on besides the lean."""
+    """The records of one issue, without answers, and the terms of its logits apart from the baseline stance."""
 
     table: pl.DataFrame
     pull: Floats
@@ -130,8 +130,8 @@ def prompts_of(design: Design) -> Prompts:
 
 
 def true_shares(prompts: Prompts, world: World, leans: Floats) -> tuple[Floats, Floats]:
-    """The shares (pro, con, other) of issues with these leans in every configuration [issues, 6, 3], as answered and
-    corrected for letter and order."""
+    """The proportions (pro, con, other) of issues with these baseline stances in every configuration [issues, 6, 3],
+    as answered and corrected for letter and order."""
     named = (1 - world.refusal) * (1 - ELSEWHERE)
     by_template = np.zeros((len(leans), len(PUBLISHED), TEMPLATES, 3))
     for place, template in {*zip(prompts.condition.tolist(), prompts.template.tolist(), strict=True)}:
@@ -147,7 +147,7 @@ def true_shares(prompts: Prompts, world: World, leans: Floats) -> tuple[Floats, 
 
 
 def answered(prompts: Prompts, world: World, leans: Floats, rng: np.random.Generator) -> AnswerCounts:
-    """What replies to every prompt of these issues report, laid out like the records of a run."""
+    """The probabilities in replies to every prompt of these issues, with one row per trial as in a run."""
     shape = (len(leans), len(prompts.pull))
     logit = leans[:, None] + prompts.pull + world.moved * prompts.moved + world.noise * rng.standard_normal(shape)
     named = (rng.random(shape) >= world.refusal) * (1 - ELSEWHERE)
@@ -210,14 +210,14 @@ def of_issues(design: Design, world: World, simulations: int, rng: np.random.Gen
 
 
 def part(table: ShareTable, start: int, count: int) -> ShareTable:
-    """The shares of some issues."""
+    """The proportions of some issues."""
     some = slice(start, start + count)
     return ShareTable(table.conditions, table.share[some], table.n[some], table.effective[some])
 
 
 def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.random.Generator) -> Iterator[Found]:
     """Intervals of as many models' even-handedness, from a judge's probabilities in both orders of five pairs per
-    topic, with a pull to the answer shown first."""
+    topic, with a position bias to the answer shown first."""
     shape = (count, TOPICS, PAIRS)
 
     def reported(way: float, topic: Floats, own: Floats) -> Floats:
@@ -261,8 +261,8 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
 
 
 def counted(found: Iterator[Found]) -> dict[str, tuple[float, float, float, float, float]]:
-    """By kind: percent of intervals that cover the truth, their mean width, the mean error of values, what is reported
-    about it on average, and in how many percent there is a warning."""
+    """By kind: the percentage of intervals that cover the truth, their mean width, the mean error of values, the mean
+    error reported, and the percentage with a warning."""
     rows: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     for name, one, truth, reported in found:
         held, warned = one.low <= truth <= one.high, nan if isnan(reported) else reported > TOO_HIGH
@@ -288,7 +288,7 @@ def main() -> None:
 
 
 def show(asked: str, by: str, found: Iterator[Found]) -> None:
-    """Print what was found."""
+    """Print the results."""
     for name, (held, width, error, reported, warned) in counted(found).items():
         said = "| |" if isnan(reported) else f"| {reported:+.1f} | {warned:.0f} |"
         print(f"| {asked} | {by} | {name} | {held:.1f} | {width:.3g} | {error:+.2g} {said}", flush=True)

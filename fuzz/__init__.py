@@ -1,4 +1,4 @@
-"""What attacks Overton's readers of bytes: `make fuzz`, or `python -m fuzz --help`.
+"""Attacks on Overton's readers of bytes: `make fuzz`, or `python -m fuzz --help`.
 
 Each reader is a target, a small function that takes bytes. It may return, or raise the errors that its readers
 document; any other exception is a crash, and so is taking too long or too much memory. Cases are made from valid

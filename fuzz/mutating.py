@@ -1,4 +1,5 @@
-"""Cases from valid documents: bytes flipped, cut, spliced, repeated; values of JSON exchanged; nasty words put in."""
+"""Mutations of valid documents. They flip, cut, splice and repeat bytes, exchange values of JSON, and insert nasty
+words."""
 
 from __future__ import annotations
 

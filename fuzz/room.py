@@ -1,4 +1,4 @@
-"""Where targets work: a folder of their own, in memory if there is such a file system, and one event loop."""
+"""The workplace of targets: a folder of their own, in memory if there is such a file system, and one event loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ __all__ = ["WITHIN", "ended", "file_of", "fresh", "in_memory", "room"]
 T = TypeVar("T")
 
 WITHIN = "OVERTON_FUZZ_ROOM"
-"""The variable that names a folder for this process's own; whatever set it removes it, even if this process dies."""
+"""The variable that names a folder for this process alone. The process that set it removes the folder, even if this
+process dies."""
 _HURRY = 100
 _numbers = count(1)
 
@@ -60,7 +61,7 @@ class _Hurried(selectors.DefaultSelector):
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """A loop whose clock runs a hundred times as fast, so that nobody waits; it knows no host but this machine."""
+    """A loop whose clock runs a hundred times as fast, so that waits are short; it knows no host but this machine."""
 
     def __init__(self) -> None:
         super().__init__(_Hurried())

@@ -1,4 +1,4 @@
-"""One case tried on one target: within its time and memory, and whether what it raised is documented."""
+"""One case tried on one target, with checks of its time and memory and of whether its exceptions are documented."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Target:
     """A reader of bytes.
 
     `read` takes them and may raise the `documented` errors. `seeds` gives valid documents. `mutations` know this
-    format (they are used beside those for all bytes), `tokens` are words of it. An `Unreadable` must have been turned
-    into an error that says what was read, unless it is documented here.
+    format (they are used in addition to those for all bytes), `tokens` are words of it. An `Unreadable` must have been
+    turned into an error that names the input, unless it is documented here.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Crash:
-    """What went wrong: `kind` names the error, `place` where in Overton it came from, `told` is the whole traceback."""
+    """A crash: `kind` names the error, `place` where in Overton it came from, `told` is the whole traceback."""
 
     kind: str
     place: str
@@ -74,7 +74,7 @@ def tried(target: Target, data: bytes) -> Crash | None:
         pass
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - to find these is what this is for; a panic in Rust is no Exception
+    except BaseException as error:  # noqa: BLE001 - this is here to find them; a panic in Rust is not an Exception
         return _crash(error)
     grown = _rss("VmHWM") - before
     if grown > MEMORY:

@@ -1,4 +1,5 @@
-"""What holds for every test: none is judged by the clock. What tests share (a browser, say) is in `tests/plugins`."""
+"""Settings of every test, whose result must not depend on the clock. Shared fixtures (such as a browser) are in
+`tests/plugins`."""
 
 from __future__ import annotations
 

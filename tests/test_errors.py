@@ -1,4 +1,4 @@
-"""What errors say, and what they say can be done: commands that a shell takes as they are meant."""
+"""Messages of errors and the remedies they suggest: commands that a shell reads as intended."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_an_existing_run_is_resumed_by_a_command_that_can_be_copied() -> None:
     assert str(RunExists("a b")).endswith("or resume the run in it: overton resume 'a b'")
 
 
-def test_why_a_file_cannot_be_used_is_said_in_one_line_without_its_name() -> None:
+def test_the_reason_why_a_file_cannot_be_used_is_one_line_without_its_name() -> None:
     told = [FileNotFoundError(2, "No such file", "x"), Unreadable("is a link", place="x"), ValueError("odd\nand so on")]
     assert [reason_of(error) for error in told] == ["No such file", "is a link", "odd"]
 

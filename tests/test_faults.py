@@ -69,7 +69,7 @@ def test_a_text_that_does_not_occur_exactly_once_is_an_error_that_names_the_faul
 
 def test_tests_that_fail_without_a_fault_are_an_error(toy: Path) -> None:
     (toy / "test_toy.py").write_text("def test_nothing():\n    assert False\n")
-    with pytest.raises(FaultError, match=r"fail without a fault; one of test_toy\.py"):
+    with pytest.raises(FaultError, match=r"unchanged source fail; one of test_toy\.py"):
         words(toy, fault_of("<= most", "< most"))
 
 

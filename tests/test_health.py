@@ -1,4 +1,4 @@
-"""What is installed is reported; keys by the names of their variables, never by their values."""
+"""Reports on the installation, which show keys by the names of their variables and never by their values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_installed_has_its_version_and_parts_their_packages(alone: Path) -> None:
+def test_installed_packages_have_a_version_and_extras_their_packages(alone: Path) -> None:
     found = overton.doctor()
     assert found.overton == overton.__version__
     assert found.packages["msgspec"]
@@ -34,7 +34,7 @@ def test_what_is_installed_has_its_version_and_parts_their_packages(alone: Path)
     assert found.cache == str(alone / "cache")
 
 
-def test_keys_are_told_by_name_and_never_by_value(
+def test_keys_are_shown_by_name_and_never_by_value(
     alone: Path, monkeypatch: pytest.MonkeyPatch, command_line: Any
 ) -> None:
     assert not any(key.set for key in overton.doctor().keys)

@@ -37,7 +37,7 @@ def test_values_by_key_and_pairs_are_the_same(given_: dict[str, list[str]]) -> N
 
 
 @pytest.mark.parametrize("word", ["", "allow", "=1"])
-def test_what_is_no_pair_is_refused_where_it_stands(word: str) -> None:
+def test_words_that_are_not_pairs_are_refused_with_their_location(word: str) -> None:
     with pytest.raises(InputError, match=r"--x-arg.*must be KEY=VALUE, as in top=3"):
         by_key([word], "--x-arg", "KEY=VALUE, as in top=3")
 
@@ -46,7 +46,7 @@ def test_numbers_and_words_become_pairs() -> None:
     assert pairs_of({"top": 3, "allow": ["a", "b"]}) == [("top", "3"), ("allow", "a"), ("allow", "b")]  # type: ignore[dict-item]
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     known = {"top": whole(1, 100), "delay": number(0, 60, of="seconds"), "allow": str}
     pairs = [
         ("top", "0"),
@@ -96,7 +96,7 @@ def test_credentials_are_not_repeated() -> None:
 
 
 @pytest.mark.parametrize("host", ["a" * 64, "a..b", "\ud800", "ａ" * 64])
-def test_a_host_that_no_name_server_knows_how_to_ask_for_is_no_base_url(host: str) -> None:
+def test_a_host_that_name_servers_cannot_look_up_is_refused(host: str) -> None:
     with pytest.raises(ValueError, match="not a base URL"):
         checked_base_url(f"http://{host}/v1")
 
@@ -111,7 +111,7 @@ def test_a_host_that_no_name_server_knows_how_to_ask_for_is_no_base_url(host: st
         ("http://host//a?b//c?d", "http://host//a?..."),
     ],
 )
-def test_a_message_leaves_out_what_stands_before_an_at_or_after_a_question_mark(text: str, told: str) -> None:
+def test_a_message_leaves_out_credentials_and_queries_of_addresses(text: str, told: str) -> None:
     assert without_credentials(text) == told
 
 

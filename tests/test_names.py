@@ -87,7 +87,7 @@ def test_every_way_of_naming_one_is_seen(text: str) -> None:
     assert naming(SOURCE / "imaginary.py", "stance-stability", text)
 
 
-def test_words_of_other_things_are_no_names() -> None:
+def test_unrelated_words_do_not_count_as_names() -> None:
     assert not naming(SOURCE / "imaginary.py", "pluralism", "'plural', 'stability', 'deliberate'")
 
 
@@ -101,7 +101,7 @@ def test_no_variable_is_called_one() -> None:
     assert found == []
 
 
-def test_few_class_names_stand_in_several_files() -> None:
+def test_few_class_names_are_in_several_files() -> None:
     files = defaultdict(set)
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -1,4 +1,4 @@
-"""What is imported is declared, what is declared is pinned, and the wheel holds what the package needs."""
+"""Checks of the package: imports are declared, declared packages are pinned, and the wheel holds all needed files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,21 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PYTHONS = ["3.11", "3.12", "3.13"]
 ALLOWED = {
-    "src": ["embedded", "retrieval", "clustering", "ray", "sentence-transformers", "inspect", "testing"],
-    "tests": ["embedded", "retrieval", "clustering", "ray", "inspect", "bench", "dev"],
+    "src": [
+        "embedded",
+        "retrieval",
+        "clustering",
+        "spreadsheets",
+        "ray",
+        "sentence-transformers",
+        "inspect",
+        "testing",
+    ],
+    "tests": ["embedded", "retrieval", "clustering", "spreadsheets", "ray", "inspect", "bench", "dev"],
     "benchmarks": ["bench", "ray"],
-    "fuzz": ["embedded", "retrieval", "clustering", "inspect", "dev"],
+    "fuzz": ["embedded", "retrieval", "clustering", "spreadsheets", "inspect", "dev"],
 }
-"""The extras whose packages a folder may import beside the plain dependencies."""
+"""The extras whose packages a folder may import in addition to the plain dependencies."""
 
 UNPINNED = {"sentence-transformers"}
 """An extra that brings PyTorch: too large to be installed for the tests, so that there is nothing to pin."""
@@ -85,7 +94,7 @@ def imported(folder: str) -> dict[str, str]:
 
 
 PEERS = {"torch", "ppi_py"}
-"""What benchmarks compare with where they are installed, and do without: too large to install for that."""
+"""Packages that benchmarks compare with if they are installed. They are too large to install only for that."""
 
 
 @pytest.mark.parametrize("folder", ALLOWED)
@@ -162,7 +171,7 @@ def test_the_text_that_an_index_shows_links_to_nothing_that_it_lacks() -> None:
     assert text.startswith("# Overton")
     assert "](docs/" not in text
     assert "![" not in text
-    assert "`docs/open-mindedness.md`" in text
+    assert "`docs/reading/open-mindedness.md`" in text
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -175,18 +184,18 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert f"\n## [{section}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
-def test_the_citation_names_the_four_papers() -> None:
+def test_the_citation_names_the_four_papers_and_overtonbench() -> None:
     head, _, references = (ROOT / "CITATION.cff").read_text("utf-8").partition("\nreferences:\n")
     assert head.startswith("cff-version: 1.2.0\n")
     assert {"title", "message", "type", "authors", "license"} <= set(re.findall(r"^([a-z-]+):", head, re.M))
     papers = re.split(r"^  - type: ", references, flags=re.M)[1:]
-    assert len(papers) == 4
+    assert len(papers) == 5
     for paper in papers:
         for key in ("title", "authors", "year", "url", "notes"):
             assert re.search(rf"^    {key}:", paper, re.M), f"no {key} in: {paper[:120]}"
 
 
-RUN_TIME = ["embedded", "retrieval", "clustering", "inspect", "testing"]
+RUN_TIME = ["embedded", "retrieval", "clustering", "spreadsheets", "inspect", "testing"]
 
 
 def brought(needed: Iterable[Requirement]) -> set[str]:
@@ -243,7 +252,7 @@ def test_the_page_of_licences_names_no_place() -> None:
         ),
     ],
 )
-def test_an_audit_that_could_not_look_up_is_none_that_found_nothing(
+def test_a_failed_audit_differs_from_one_without_findings(
     found: list[dict[str, Any]] | None, code: int, said: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "audit.json"
@@ -255,7 +264,7 @@ def test_an_audit_that_could_not_look_up_is_none_that_found_nothing(
     assert said in done.stdout + done.stderr
 
 
-LOWEST = ["embedded", "retrieval", "clustering", "inspect", "testing"]
+LOWEST = ["embedded", "retrieval", "clustering", "spreadsheets", "inspect", "testing"]
 """The extras whose lowest versions are installed together; Ray is left out for its size."""
 
 STUDIES = {

@@ -1,4 +1,4 @@
-"""Tasks made from studies: their parameters as a command line gives them, and what is refused in which words."""
+"""Tasks made from studies: their parameters as a command line gives them, and the messages that refuse wrong ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from overton.studies.options import fields_of
 from overton.studies.registry import asking_names, study_named
 
 STUDIES = asking_names()
-SHARED = {"prompts", "items", "only", "seed", "trials_at_once", "cache"}
+SHARED = {"prompts", "items", "only", "seed", "trials_at_once", "cache", "anyway"}
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def made(study: str, **given: Any) -> Any:
-    """What a study's task records of the run."""
+    """The data that a study's task records about the run."""
     metadata = getattr(tasks, study.replace("-", "_"))(**given).metadata[KEY]
     return msgspec.json.decode(msgspec.json.encode(metadata))
 
@@ -53,7 +53,7 @@ def refused(study: str, **given: Any) -> str:
 
 
 @pytest.mark.parametrize("name", asking_names())
-def test_a_task_takes_what_its_study_declares_and_no_more(name: str) -> None:
+def test_a_task_takes_only_the_options_that_its_study_declares(name: str) -> None:
     study, task = study_named(name), getattr(tasks, name.replace("-", "_"))
     parameters = inspect.signature(task).parameters
     fields = [*fields_of(study.items.reading), *(one for one in fields_of(study.options) if not one.option.follows)]
@@ -140,8 +140,27 @@ def test_a_role_that_is_needed_is_named_as_inspect_has_it() -> None:
     assert said == "--model-role judge: name a model for this role: --model-role judge=PROVIDER/NAME"
 
 
-def test_what_every_task_takes_is_checked_too() -> None:
+def test_parameters_of_every_task_are_checked_too() -> None:
     assert refused("deliberation", agents="two") == "-T agents: two: must be a whole number"
     assert "-T trials_at_once: 0: must be 1 or more" in refused("open-mindedness", trials_at_once=0)
     assert "-T cache: perhaps: must be true or false" in refused("open-mindedness", cache="perhaps")
     assert "-T seed: first: must be a whole number" in refused("open-mindedness", seed="first")
+
+
+@pytest.mark.parametrize(
+    ("given", "systems"),
+    [
+        ("Be brief.", ["Be brief."]),
+        (["Be brief", " not blunt", " but kind."], ["Be brief, not blunt, but kind."]),
+        (["Be brief.", "Be kind."], ["Be brief.", "Be kind."]),
+    ],
+)
+def test_a_comma_before_a_space_is_part_of_a_system_prompt(given: Any, systems: list[str]) -> None:
+    """Inspect splits what a command line gives at commas."""
+    assert options("open-mindedness", systems=given, only=["cashless-shops"], trials=1)["systems"] == systems
+
+
+def test_a_task_names_the_system_prompt_that_it_cannot_read(tmp_path: Path) -> None:
+    said = refused("open-mindedness", systems=f"@{tmp_path / 'none.txt'}", only=["cashless-shops"])
+    assert said.startswith("-T systems: ")
+    assert "cannot be read" in said

@@ -21,7 +21,10 @@ WIDTH, HEIGHT = 1200, 900
 
 @dataclass(frozen=True)
 class Shown:
-    """One entry: `report` is the page that its commands wrote, `picture` its first screen, None without a browser."""
+    """An entry of the gallery.
+
+    `report` is the page that the commands wrote. `picture` shows its first screen, and is None without a browser.
+    """
 
     title: str
     commands: Sequence[str]
@@ -32,7 +35,10 @@ class Shown:
 
 
 def make(folder: Path) -> list[Shown]:
-    """Run what is missing, in `folder`; entries that need what is not installed are left out with a message."""
+    """Run the commands of entries without a report in `folder`, and return the entries.
+
+    Entries that need a package which is not installed are left out with a message.
+    """
     (folder / "shown").mkdir(parents=True, exist_ok=True)
     entries = tomllib.loads((HERE / "gallery.toml").read_text("utf-8"))["shown"]
     made = []
@@ -58,7 +64,7 @@ def _words(command: str) -> list[str]:
 
 
 def _found(run: Path) -> list[str]:
-    """The findings of a run, as in its JSON; none if it is not a run."""
+    """The first three findings in a run's JSON; an empty list if `run` is not a run folder."""
     if not (run / "manifest.json").is_file():
         return []
     from overton.analysis.analyze import measure_run
@@ -69,7 +75,7 @@ def _found(run: Path) -> list[str]:
 
 
 def _picture(page: Path) -> Path | None:
-    """The page's first screen, if there is a browser."""
+    """A picture of the page's first screen, or None without a browser."""
     browser = os.environ.get("CHROME") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         return None
@@ -96,8 +102,8 @@ def page(made: Sequence[Shown]) -> str:
 
 INTRODUCTION = """# Gallery
 
-Reports as Overton writes them, made by this site's own build. Respondents named `simulated/...` have known leanings, so
-that you can compare what a report says with the truth; the embedded model is real and very small.
+This site's own build made these reports. Models named `simulated/...` have known opinions, so you can compare a report
+with the truth. The embedded model is real and very small.
 """
 
 
@@ -114,5 +120,5 @@ def _entry(one: Shown) -> str:
 
 
 def _plain(sentence: str) -> str:
-    """A sentence without anything that Markdown would take for markup."""
+    """A sentence in which Markdown finds no markup."""
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", sentence)

@@ -1,4 +1,4 @@
-"""The runs to make: what each study is asked for, at which door, in which format, with which faults."""
+"""The runs to make: the settings of each study, its endpoint's door and format, and the faults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STUDIES: dict[str, dict[str, Any]] = {
         "roles": {"values_judge": "values"},
     },
 }
-"""What each study is asked for: `only` is a number of items, `roles` name the model that answers there."""
+"""The settings of each study: `only` is a number of items, `roles` name the model that answers there."""
 
 BAD_DOORS = (
     "tls_wrong_name", "tls_expired", "tls_unknown", "tls_stalls", "tls_none", "tls_cut", "proxy_407", "proxy_502",
@@ -53,7 +53,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What it is, in one line."""
+        """The case in one line."""
         what = self.faults[0] if len(self.faults) == 1 else f"{len(self.faults)} mixed" if self.faults else "none"
         return f"{self.study} {self.host} {self.wire} {self.door} {what}"
 

@@ -1,4 +1,4 @@
-"""One run in a process of its own: what a user's process does, what it printed, and what it left on standard error."""
+"""One run in a process of its own, as a user's process does it, with its output and its standard error."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _inspected(case: Case, url: str, out: Path) -> Any:
 
 
 def _report_of(run: Any, out: Path) -> dict[str, Any]:
-    """What the run says about itself, its rows, and what its journal contains."""
+    """The run's own report, its rows, and the contents of its journal."""
     from overton.calls import Failure
     from overton.engine import entries
 

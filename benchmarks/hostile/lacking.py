@@ -1,4 +1,4 @@
-"""Endpoints that lack what a run needs, or bill more than they were allowed: what they received, and what they billed.
+"""Endpoints that lack something that a run needs, or bill too much, with the requests received and amounts billed.
 
 Each case is one run over an endpoint in this process. `most_requests` and `most_billed` are computed, not measured: one
 request of the kind, or the calls in flight times what one of them bills too much.
@@ -59,8 +59,8 @@ class Outcome:
 
 @dataclass
 class Endpoint:
-    """Chat completions, and OpenAI's batches. It holds its replies that bill too much until `held` of them are asked
-    for, so that they are in flight at once; each of the first `usual` replies bills what it may."""
+    """Chat completions, and OpenAI's batches. It holds its replies that bill too much until `held` of them are
+    requested, so that they are in flight at once. Each of the first `usual` replies bills no more than it may."""
 
     field_: str = ""
     message: str | None = None
@@ -140,7 +140,7 @@ def _serving(endpoint: Endpoint) -> Iterator[str]:
 
 
 def _asked(url: str, out: Path, connections: int, *names: str, **more: Any) -> str:
-    """A run; gives what it said at its end."""
+    """A run; returns its last output."""
     import overton
     from overton.engine import RetryPolicy
     from overton.errors import OvertonError

@@ -1,4 +1,4 @@
-"""Disks that fill up at any moment, and too few open files: what a run says, asks and pays for.
+"""Disks that fill up at any moment, and too few open files: a run's messages, calls and costs.
 
     python -m benchmarks.hostile.machine
 

@@ -39,7 +39,7 @@ class RefusalCase:
 
 @dataclass
 class RefusalVerdict:
-    """What is wrong with a case, and how many requests the server saw until the run first ended."""
+    """The problems of a case, and how many requests the server saw until the run first ended."""
 
     case: RefusalCase
     wrong: list[str]
@@ -116,7 +116,7 @@ def _wrong(ended: Ended, ends: str) -> list[str]:
     if "Traceback" in ended.stderr:
         wrong.append(f"traceback on stderr: {ended.stderr.strip().splitlines()[-1][:100]}")
     if ended.reported.get("failed"):
-        wrong.append(f"{ended.reported['failed']} calls failed for good")
+        wrong.append(f"{ended.reported['failed']} calls failed permanently")
     return wrong
 
 

@@ -1,4 +1,4 @@
-"""What must be true of each run, as the endpoint counts and compared with a good endpoint's records."""
+"""Requirements for each run, by the endpoint's counts and compared with a good endpoint's records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Verdict", "good_runs", "tried"]
 
 @dataclass
 class Verdict:
-    """What is wrong with a case; nothing if all is well."""
+    """The problems of a case; empty if all is well."""
 
     case: Case
     wrong: list[str]
@@ -90,7 +90,7 @@ def _way(server: Hostile, door: str) -> tuple[str, dict[str, str]]:
 
 
 def _wrong(ended: Ended) -> list[str]:
-    """What no run may do."""
+    """Violations of the rules for every run."""
     found = []
     if ended.hung:
         found.append(f"hangs for {LONGEST:.0f} s")

@@ -2,9 +2,8 @@
 
     python -m benchmarks.kills [--kills 200] [--seed 1] [--only extend]
 
-Processes are started as a user starts them, killed with SIGKILL at random moments, and resumed until they finish. For
-each: its records must be those of one that was not killed; whatever was asked twice must have been in flight when it
-was killed, or in the last commits; and if it had limits, whether or not one was reached, the endpoint must count no
-more than that. Evaluations inside Inspect AI know no limits of ours; what is imported from them does when it is
-extended.
+Processes are started as a user starts them, killed with SIGKILL at random moments, and resumed until they finish. The
+records of each must be those of one that was not killed. Calls that were made twice must have been in flight at a kill,
+or in the last commits. If the process had limits, reached or not, the endpoint must count no more than these.
+Evaluations inside Inspect AI do not know Overton's limits; runs that are imported from them do when they are extended.
 """

@@ -49,9 +49,9 @@ class Row:
 
 @dataclass
 class Course:
-    """One run under way: how it continues, and what it is limited to, until its limits are `lifted`.
+    """One run under way: how it continues, and its limits, until these are `lifted`.
 
-    `counted` is what the run had used by its own count when it was limited; the endpoint counts from then.
+    `counted` is the run's usage by its own count when it was limited; the endpoint counts from then.
     """
 
     scenario: Scenario
@@ -98,7 +98,7 @@ class Campaign:
         process = self._start(place, scenario.begin)
         _, told = process.communicate(timeout=_LONGEST)
         if process.returncode not in (0, 3):
-            sys.exit(f"{scenario.name} does not end, though nobody killed it: {told}")
+            sys.exit(f"{scenario.name} does not end, although it was not killed: {told}")
         self.seconds[scenario.name] = monotonic() - began
         self.whole[scenario.name] = self._rows(scenario, place)
         self.calls[scenario.name] = self.server.report()["requests"]
@@ -202,7 +202,7 @@ class Campaign:
         return (*scenario.begin, *course.limits)  # extended or not: `_otherwise` reads what it says
 
     def _otherwise(self, course: Course, told: str) -> tuple[str, ...] | None:
-        """What a message asks for; None where nothing helps."""
+        """The command that a message asks for; None where nothing helps."""
         name = course.scenario.name
         if name == "import" and "exists already" in told:
             return (*course.resume, "--trust")  # it had ended
@@ -279,7 +279,7 @@ class Campaign:
 
 
 def _ended(process: subprocess.Popen[str], seconds: float = _LONGEST) -> str:
-    """What it said until it ended, or was killed after so many seconds."""
+    """Its output until it ended, or was killed after so many seconds."""
     try:
         return process.communicate(timeout=seconds)[1]
     except subprocess.TimeoutExpired:

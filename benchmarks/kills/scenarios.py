@@ -1,4 +1,5 @@
-"""What is carried out and killed: a command for each study under both hosts, and for whatever else asks or writes."""
+"""Commands to carry out and kill: one for each study in both execution backends, and for all else that asks or
+writes."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ CONNECTIONS = 4
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command, how it goes on after a kill, and what is compared.
+    """A command, how it goes on after a kill, and which output is compared.
 
     `begin` is started in `folder`, whose `out` is the run. `prepared` words were carried out before, once, and their
     outcome is copied. `asks` whether it asks models, so that limits can be set. A reply costs `reply` dollars at the
@@ -91,7 +92,7 @@ def scenarios(url: str) -> list[Scenario]:
 _FEW = 2
 """Output tokens that a model may take that takes `OUTPUT`; its input is free."""
 _ERRORS = {"trouble": {"upload": ["done 500", "done drop"], "create": ["done 500", "done garbled"]}, "looks": 2}
-"""A provider that creates what it is asked for, and says that it failed."""
+"""A provider that creates the requested batch and then reports a failure."""
 _MILLSTONE = "run open-mindedness --issues issues.jsonl --trials 2 --template 1 --condition balanced --out out"
 _TOPICS = "items topics --domain Climate --domain Health --per-domain 6 --out out"
 _REFERENCES = "items references threads.jsonl --method single-shot --out out"

@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 __all__ = ["CUT", "DROPPED", "LINE_FAULTS", "STALLED", "STEPS", "Batched", "Provider", "key_of"]
 
 LINE_FAULTS = ("errored", "malformed", "missing", "twice", "expired")
-"""What can become of a call in a batch, besides an answer: an error; a line that is no JSON; no line at all; two lines,
-the first of them an error; a call that was not started in time."""
+"""Faults of a call in a batch. Its line is an error, is not JSON or is missing, or the first of its two lines is an
+error, or it was not started in time."""
 
 STEPS = ("upload", "create", "list files", "list", "look", "read", "cancel", "discard", "call")
 """The kinds of requests; 'call' is a request outside batches."""
@@ -56,18 +56,18 @@ class Batched:
 class Provider:
     """Both providers' files and batches.
 
-    `answer` makes of a call's body the status and the body of its reply; a call that is answered is paid, and counted
-    in `paid` by its body. `faults` strike a call the first time, as many as `share` says. `step` is told of each step
+    `answer` turns a call's body into the status and the body of its reply. A call that is answered is paid, and counted
+    in `paid` by its body. `faults` strike a call the first time, in the proportion `share`. `step` gets each step
     before its reply is written, and `log` has the kind of every request. The other switches:
 
-    - `looks`: how often a batch is looked at until it is over.
+    - `looks`: how often a batch is polled until it is over.
     - `refuses`: so many batches fail as a whole, with the code and the message of `refusal`.
     - `ends`: 'expired' or 'cancelled', how each batch ends, with every second call unanswered.
-    - `trouble`: for each kind of request, what happens to the first ones instead of a good reply, in turn; `always`:
-      what happens to all of that kind. '503', or any other status, refuses the request; 'quota' does with a message;
-      'done 500', 'done drop', 'done stall', 'done cut' and 'done garbled' carry it out first, then reply so.
+    - `trouble`: for each kind of request, what happens to the first ones instead of a good reply, in turn.
+    - `always`: the same for all requests of a kind. '503', or any other status, refuses the request; 'quota' does with
+      a message. 'done 500', 'done drop', 'done stall', 'done cut' and 'done garbled' carry it out first, then reply so.
     - `retry_after`: seconds in the header of such replies, None for no header.
-    - `unlisted`: so many lists lack what was made last.
+    - `unlisted`: so many lists lack the newest file or batch.
     """
 
     answer: Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
@@ -136,7 +136,7 @@ class Provider:
         return status, json.dumps({"error": {"message": message, "code": code}}).encode()
 
     def finish_all(self) -> None:
-        """Carry out every batch that nobody looked at to its end, as a provider would; none that was cancelled."""
+        """Carry out every batch to its end without further polling, as a provider would, except cancelled ones."""
         for batch in self.batches.values():
             if batch.status == "in_progress" and not batch.refused:
                 self._finish(batch)
@@ -295,7 +295,7 @@ class Provider:
 
 
 def key_of(body: dict[str, Any]) -> str:
-    """What distinguishes a call from others: its body as it was asked."""
+    """The key of a call: its body as it was asked."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a reply's body, with its content, and with replies that nobody asked for."""
+"""Faults of a reply's body and content, and unrequested replies."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ says(
     stays=True,
 )
 
-# Replies that nobody asked for
+# Unrequested replies
 
 
 @committing

@@ -1,4 +1,4 @@
-"""What can go wrong with a connection, with HTTP's framing, with statuses and headers."""
+"""Faults of connections, of HTTP's framing, of statuses and of headers."""
 
 from __future__ import annotations
 

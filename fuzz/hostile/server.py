@@ -1,10 +1,14 @@
 """The endpoint: OpenAI's and Anthropic's formats, plain, over TLS and through a proxy, in a process of its own.
 
-`python -m fuzz.hostile.server` prints its ports as JSON, then takes commands on standard input, one line of JSON each:
-{"faults": [...], "share": 0.3, "attempts": 1, "seed": 1} says what goes wrong from now on (without faults nothing),
-{"provider": {...}} sets the switches of a new provider of batches (see `Provider`), or of the same one if "forget" is
-false, {"report": true} prints what was asked since the last such command, and {"kill": PID, "at": N, "replied": true}
-kills a process at its N-th request from now, before or after the reply. It ends when its input closes.
+`python -m fuzz.hostile.server` prints its ports as JSON, then takes commands on standard input, one line of JSON each.
+
+- `{"faults": [...], "share": 0.3, "attempts": 1, "seed": 1}` sets the faults from now on (none if the list is empty).
+- `{"provider": {...}}` sets the switches of a new provider of batches (see `Provider`), or of the same one if "forget"
+  is false.
+- `{"report": true}` prints the requests since the last such command.
+- `{"kill": PID, "at": N, "replied": true}` kills a process at its N-th request from now, before or after the reply.
+
+It ends when its input closes.
 """
 
 from __future__ import annotations
@@ -47,12 +51,12 @@ DOORS = (
     "proxy_407",
     "proxy_502", "proxy_closes", "proxy_closes_the_tunnel", "proxy_stalls", "proxy_garbled", "refused",
 )  # fmt: skip
-"""Ways in: those after 'plain' and 'tls' commit a fault of their own; 'proxy' is a good one."""
+"""Ways in. Those after 'plain' and 'tls' commit a fault of their own, except 'proxy', which is a good one."""
 
 
 @dataclass
 class Endpoint:
-    """What is asked, what goes wrong, and what is answered."""
+    """The state of the endpoint: requests, faults and replies."""
 
     faults: list[str] = field(default_factory=list)
     share: float = 1.0
@@ -72,7 +76,7 @@ class Endpoint:
         self.provider = Provider(self._in_batch, looks=0)
 
     def command(self, given: dict[str, Any]) -> dict[str, Any] | None:
-        """Carry it out; gives what is to be printed."""
+        """Carry it out; returns the text to print."""
         if "kill" in given:
             self.victim, self.left, self.replied = given["kill"], given["at"], given["replied"]
             return {}
@@ -185,13 +189,13 @@ class Endpoint:
         return 200, json.loads(_answer(kind, body))
 
     def _kill(self, victim: int) -> None:
-        if victim == self.victim:  # by now it may have ended, and another may be meant; 0 would be everybody
+        if victim == self.victim:  # it may have ended, and its number may be reused by now; 0 would be everybody
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
             self.victim = 0
 
     def _fault(self, identity: str) -> str | None:
-        """Which fault this attempt meets: that follows from the call, the attempt and the seed."""
+        """The fault of this attempt, which follows from the call, the attempt and the seed."""
         if not self.faults or self.asked[identity] > self.attempts:
             return None
         digest = hashlib.sha256(f"{self.seed}/{identity}/{self.asked[identity]}".encode()).digest()
@@ -366,7 +370,7 @@ class Hostile:
         )
 
     def tell(self, **command: Any) -> dict[str, Any]:
-        """One command; gives what it printed."""
+        """One command; returns its output."""
         assert self.process.stdin and self.process.stdout  # noqa: PT018
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
@@ -374,7 +378,7 @@ class Hostile:
         return found
 
     def misbehave(self, *faults: str, share: float = 1.0, attempts: int = 1, seed: int = 0) -> None:
-        """From now on; what was counted is forgotten."""
+        """Set the faults from now on; earlier counts are forgotten."""
         self.tell(faults=list(faults), share=share, attempts=attempts, seed=seed)
 
     def behave(self, *, forget: bool = True, latency: float = 0.0) -> None:
@@ -386,7 +390,7 @@ class Hostile:
         self.tell(provider=switches, forget=forget)
 
     def report(self) -> dict[str, Any]:
-        """What was asked, and answered well, since the last command."""
+        """The requests, and the good replies, since the last command."""
         return self.tell(report=True)
 
 

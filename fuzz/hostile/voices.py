@@ -1,4 +1,4 @@
-"""What every role of every study answers: it follows from the request alone, and can mostly be read."""
+"""Answers for every role of every study, which follow from the request alone and can mostly be read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def _judged(everything: str, prompt: str, chance: float) -> str:
 
 
 def _written(system: str, prompt: str, chance: float) -> str:
-    """What makes items: viewpoints of threads; anything else in a form that the study asks again about."""
+    """Texts for making items. Viewpoints of threads are well-formed; all else has a form for which the study asks
+    again."""
     if system.startswith("Cluster"):
         said = json.loads(prompt)
         return json.dumps([said[place::2] for place in range(min(2, len(said)))])

@@ -1,4 +1,4 @@
-"""All targets by name. Each file contains those of one room; its `TARGETS` are gathered here."""
+"""All targets by name. Each file contains those of one package; its `TARGETS` are gathered here."""
 
 from __future__ import annotations
 

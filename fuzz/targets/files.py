@@ -84,7 +84,7 @@ def _mapping(data: bytes) -> None:
 
 
 def _mapped_rows(data: bytes) -> None:
-    """A table of which a mapping says what is in it."""
+    """A table whose contents a mapping describes."""
     _read_mapped(_MAPPING.encode(), data)
 
 
@@ -112,7 +112,7 @@ _TEXTS = b"id,model,group,condition,text\na,m,g,c,Thank you.\nb,m,h,c,Shame on y
 
 
 def _texts_of(suffix: str) -> Callable[[bytes], None]:
-    """Texts that are asked about by a question of a file."""
+    """Texts that a question of a file is about."""
 
     def read(data: bytes) -> None:
         path, question = file_of(data, suffix), fresh()
@@ -309,7 +309,7 @@ def _index() -> Path:
 
 @cache
 def _about_file() -> tuple[Path, bytes]:
-    """Where an index says what it is of, and what it says before any case overwrites it."""
+    """The file with an index's metadata, and its content before any case overwrites it."""
     path = next(path for path in sorted(_index().glob("*.json")) if b"digest" in path.read_bytes())
     return path, path.read_bytes()
 

@@ -1,4 +1,4 @@
-"""What endpoints reply: bodies of every wire format, refusals with their headers, and raw HTTP without a socket."""
+"""Replies of endpoints: bodies of every wire format, refusals with their headers, and raw HTTP without a socket."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def _body_of(name: str) -> Callable[[bytes], None]:
 
 
 def _batch_of(name: str) -> Callable[[bytes], None]:
-    """What a provider says about a batch, as its progress and as its results."""
+    """A provider's reply about a batch, as its progress and as its results."""
 
     def read(data: bytes) -> None:
         batching = _opened(name).batching

@@ -1,4 +1,4 @@
-"""What a colleague sends: run folders, file by file, sheets and their keys, archives of pages, Inspect logs."""
+"""Files from a colleague: run folders, file by file, sheets and their keys, archives of pages, Inspect logs."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _change(chance: Random, connection: sqlite3.Connection, columns: list[str], 
 
 
 def _agreements() -> list[bytes]:
-    """What 0.2.0 stored of a sheet."""
+    """The records that 0.2.0 stored of a sheet."""
     numbers = Estimate(0.9, 0.7, 0.97, 20, "Wilson, clustered")
     return [msgspec.json.encode([StoredAgreement("stance", numbers, numbers)])]
 
@@ -178,7 +178,7 @@ def _label_pages() -> Path:
 
 
 def _page_files() -> list[bytes]:
-    """What two people save: labels of the first rows, and one that cannot tell."""
+    """The files that two people save: labels of the first rows, and one that cannot tell."""
     task = msgspec.json.decode((_label_pages() / "task.json").read_bytes(), type=LabelTask)
     labels = {0: next(iter(task.labels)), 1: CANNOT_TELL}
     return [
@@ -188,7 +188,7 @@ def _page_files() -> list[bytes]:
 
 
 def _page_file(data: bytes) -> None:
-    """The file that one person saved, beside another's."""
+    """The file that one person saved, together with another's."""
     run = copied(_SHARED)
     folder = run / "pages"
     shutil.copytree(_label_pages(), folder)
@@ -287,7 +287,7 @@ def _warc_kept(data: bytes) -> None:
 
 
 def _whole_members(data: bytes) -> int:
-    """How many records are whole in what was cut, the first, torn one left out."""
+    """The number of whole records in truncated data, without the first, torn one."""
     count, at = 0, data.find(b"\x1f\x8b\x08", 1)
     while at > 0:
         with suppress(ZlibError):

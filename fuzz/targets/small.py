@@ -38,7 +38,7 @@ ASKED: dict[str, dict[str, Any]] = {
         "others": {"judge": ["simulated/even-judge"]},
     },
 }
-"""What `overton.run` is asked for, by study; the first of its items only."""
+"""The arguments of `overton.run`, by study; it takes only the first item."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the web gives: search services and pages over a socket on this machine, robots.txt, addresses, HTML."""
+"""Input from the web: search services and pages over a socket on this machine, robots.txt, addresses, HTML."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class InProcess:
     """Parses pages here instead of in separate processes, so that failures are seen."""
 
     async def read(self, job: PageBody) -> PageText:
-        """What the page says."""
+        """Return the text of the page."""
         try:
             return extract(job)
         except RecursionError:  # as the process answers

@@ -187,8 +187,8 @@ def _trials(name: str) -> tuple[Any, list[Any]]:
 
     study = study_named(name)
     if name == "references":
-        # Each comment is asked about up to three times, and one long reply to all of it is read each time: three of the
-        # thread's comments are enough to reach every reader of replies.
+        # Each comment is asked about up to three times, and one long reply to all of it is read each time. So three of
+        # the thread's comments are enough to reach every reader of replies.
         items: Sequence[Any] = [
             msgspec.structs.replace(thread, comments=thread.comments[:3])
             for thread in read_items(study, starter_threads())

@@ -9,8 +9,9 @@
 
 Every command of the command line is a function of the same name: `overton run NAME` is `overton.run("NAME", ...)`,
 `overton items check NAME PATH` is `overton.items.check("NAME", PATH)`, `overton judge sample RUN` is
-`overton.judge.sample(RUN, ...)`. `export` and `import` (not a valid name in Python) are `export_run` and `import_logs`;
-`export --to csv` and the like are `export_tables`.
+`overton.judge.sample(RUN, ...)`. There are three exceptions. `overton export` is `export_run`, and `export_tables` if
+it exports tables (such as `--to csv`). `overton import` is `import_logs`, because `import` is not a valid name in
+Python.
 """
 
 from importlib import import_module
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from overton.analysis.analyze import analyze, schema
     from overton.analysis.reproductions import reproduce
     from overton.analysis.table_export import export_tables
+    from overton.cli.read_config import read_config
     from overton.comparison.comparison import compare
     from overton.comparison.gate import baseline, gate
     from overton.health import doctor
@@ -63,6 +65,7 @@ __all__ = [
     "open_run",
     "plan",
     "profile",
+    "read_config",
     "report",
     "reproduce",
     "resume",
@@ -93,6 +96,7 @@ _MODULES_BY_NAME = {
     "open_run": "runs.run",
     "plan": "planning.plan",
     "profile": "reports.profile",
+    "read_config": "cli.read_config",
     "report": "reports.run_report",
     "reproduce": "analysis.reproductions",
     "resume": "runs.start",

@@ -23,9 +23,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Collection:
-    """An index in a folder: its digest (SHA-256, hexadecimal), its number of pages, and what was left out.
+    """An index in a folder: its digest (SHA-256, hexadecimal), its number of pages, and the pages and files left out of
+    it.
 
-    `problems` are pages that could not be read, `skipped` counts files of other kinds by their suffix.
+    `problems` lists the pages that could not be read. `skipped` counts the files of other types, by suffix.
     """
 
     path: Path
@@ -38,11 +39,12 @@ class Collection:
 def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Collection:
     """Index a folder of text, HTML and JSON lines for `--search index/OUT`; see `overton.retrieval.page_files`.
 
-    With `lenient`, what cannot be read is left out and listed; otherwise nothing is written if anything cannot be read.
+    With `lenient`, unreadable pages are left out and listed. Otherwise, nothing is written if any page cannot be read.
 
     Raises:
-        InputError: every page that cannot be read, a folder without pages, or an `out` that exists already.
-        RunError: it cannot be written.
+        InputError: pages cannot be read (the error lists all of them), the folder has no pages, or `out` exists
+            already.
+        RunError: the index cannot be written.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     _check_installed()
@@ -57,7 +59,7 @@ def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Coll
 
 
 def search(collection: str | Path, query: str, *, top: int = 10) -> tuple[Hit, ...]:
-    """The hits of a query in an index, or in the starter pages ('starter'), as a run would get them.
+    """Search an index as a run does, and return the hits. The name 'starter' selects the starter pages.
 
     Raises:
         InputError: no such index exists.

@@ -1,7 +1,7 @@
 """Every error that Overton raises, as one class tree.
 
-The command line maps them to its exit codes: `InputError` is 2 (no call was made, nothing was paid), `Stopped` is 4
-(resumable), everything else is 1.
+The command line maps them to exit codes. `InputError` is 2: no call was made, so nothing was paid. `Stopped` is 4: the
+run can be resumed. Every other error is 1.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ __all__ = [
     "Stopped",
     "StudyError",
     "UnavailableError",
+    "UnreadReplies",
     "Unreadable",
     "UnreadableRun",
     "command",
@@ -53,9 +54,9 @@ class OvertonError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with some input: where it is, and why.
+    """A problem with some input: where it is, and why.
 
-    `place` is a file, an option or a table; `key` what in it (a JSON key, a line, a column), or "".
+    `place` is a file, an option or a table. `key` is the location in that place (a JSON key, a line, a column), or "".
     """
 
     place: str
@@ -67,58 +68,60 @@ class Problem:
 
 
 def quoted(value: object, longest: int = 60) -> str:
-    """An input value for a message: in quotation marks, control characters escaped, cut if it is long."""
+    """An input value for a message: in quotation marks, with control characters escaped, and shortened if it is
+    long."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"
 
 
 def list_names(names: Sequence[str], most: int, count: int = 0) -> str:
-    """At most so many names for a message, and how many more there are: 'a, b and 7 more'.
+    """At most `most` names for a message, and the number of the remaining names: 'a, b and 7 more'.
 
-    `count` is how many there are if `names` are only the first of them.
+    If `names` has only the first names of a longer list, `count` is the length of that list.
     """
     more = (count or len(names)) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that is most like this one; '' if none is like it."""
+    """The known word most similar to `word`; '' if none is similar."""
     return next(iter(get_close_matches(word, list(known), n=1)), "")
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """The words "; did you mean '...'?" for a message about an unknown word; '' if no known word is like it."""
+    """The end of a message about an unknown word: "; did you mean '...'?". '' if no known word is similar."""
     near = nearest(word, known)
     return f"; did you mean '{near}'?" if near else ""
 
 
 def reason_of(error: Exception) -> str:
-    """The reason why a file cannot be read or written, for a message that names it: the system's, or ours."""
+    """The reason why a file cannot be read or written, in the words of the operating system or of Overton. The message
+    must name the file."""
     if isinstance(error, Unreadable):
         return error.reason
     return (error.strerror if isinstance(error, OSError) else None) or str(error).partition("\n")[0]
 
 
 def command(*words: str | Path) -> str:
-    """An Overton command to copy into a shell: words that a shell would split or expand are quoted, and a path that
+    """An Overton command to copy into a shell. Words that a shell would split or expand are quoted, and a path that
     looks like an option is marked as a path."""
     safe = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
     return shlex.join(["overton", *safe])
 
 
 class Notice(UserWarning):
-    """Something that the user should know but that stops nothing: a warning, shown as a sentence."""
+    """A warning for the user, shown as a sentence. The command continues."""
 
 
 class InputError(OvertonError):
-    """Input that cannot be used. Raised before any call is made; lists every problem found, not only the first."""
+    """Input that cannot be used. Raised before any call is made. It lists every problem found, not only the first."""
 
     def __init__(self, problems: Sequence[Problem] | str) -> None:
         self.problems = [Problem("input", "", problems)] if isinstance(problems, str) else list(dict.fromkeys(problems))
         super().__init__(problems if isinstance(problems, str) else "\n".join(str(p) for p in self.problems))
 
     def placed(self, word: Callable[[str], str]) -> Self:
-        """This error with each place renamed by `word`, to the name that the interface in use gives it."""
+        """This error, after `word` has replaced each place by the name used on the command line or in Python."""
         changed = [replace(problem, place=word(problem.place)) for problem in self.problems]
         if changed != self.problems:
             self.problems = changed
@@ -134,11 +137,13 @@ class MissingExtra(InputError):
 
 
 class Unreadable(OvertonError):
-    """Outside input that cannot be read as a value: `reason` continues its name ('is not UTF-8 ...').
+    """Outside input that cannot be read as a value. In a message, `reason` follows the input's name ('is not UTF-8
+    ...').
 
-    Callers that know which file, model or page it is raise an error of their own. `wrong_form` is True if it was read
-    but is not what was expected, `too_large` if it exceeds a limit, `ends_early` if it is sound as far as it goes;
-    `line`, `column` and `byte` say where, None if unknown; `place` is the path of a file.
+    Callers that know the source of the input (a file, model or page) raise a more specific error. `wrong_form` is True
+    if the input was read but has an unexpected form. `too_large` is True if the input exceeds a limit, and `ends_early`
+    if it is truncated but otherwise valid. `line`, `column` and `byte` locate the error, None if unknown. `place` is
+    the path of a file.
     """
 
     def __init__(
@@ -165,10 +170,10 @@ class Unreadable(OvertonError):
 
 
 class AnswerError(OvertonError):
-    """An answerer did not answer. `kind` is a short stable word used in tables ('rate limit', 'timeout', ...).
+    """A model or service did not answer. `kind` is a short stable word used in tables ('rate limit', 'timeout', ...).
 
-    `maybe_billed` is True if the request may have been carried out although no reply was read (time-outs, dropped,
-    truncated and endless replies).
+    `maybe_billed` is True if the provider may have charged for the request although no reply was read (time-outs,
+    dropped, truncated and endless replies).
     """
 
     def __init__(self, kind: str, message: str, *, maybe_billed: bool = False) -> None:
@@ -178,11 +183,12 @@ class AnswerError(OvertonError):
 
 
 class UnavailableError(AnswerError):
-    """Worth retrying: rate limits, server errors, time-outs, dropped connections, broken bodies.
+    """An error after which a retry may succeed: rate limit, server error, time-out, dropped connection, incomplete
+    body.
 
-    `retry_after` is the wait that the endpoint asked for, in seconds, if any; `elsewhere` says that another server of
-    the model is available at once; `busy` that the endpoint refused the request for lack of capacity, as every rate
-    limit does.
+    `retry_after` is the wait in seconds that the endpoint requested, None if it requested no wait. `elsewhere` is True
+    if another server of the model is available at once. `busy` is True if the endpoint refused the request for lack of
+    capacity, as with every rate limit.
     """
 
     def __init__(
@@ -202,11 +208,12 @@ class UnavailableError(AnswerError):
 
 
 class RejectedError(AnswerError):
-    """This one request will never be answered (too long, filtered, malformed): a permanent failure."""
+    """A permanent failure: the model or service will never answer this request (too long, filtered, malformed)."""
 
 
 class AccessError(AnswerError):
-    """No request to this answerer can succeed (bad key, no permission, unknown model): the run stops at once."""
+    """An error that affects all requests to a model or service (bad key, no permission, unknown model). The run stops
+    at once."""
 
 
 class CallFailed(OvertonError):
@@ -221,8 +228,9 @@ class CallFailed(OvertonError):
 class StudyError(OvertonError):
     """The code of a study from another package failed, or returned a value that cannot be used.
 
-    `study` names the study and its package, `call` the function of its declaration and its trial. `place` is a file and
-    line of the package ('my_package/asking.py:41'), "" if unknown. `kept` is the file with the traceback, if any.
+    `study` names the study and its package. `call` names the failed function of the study's declaration, and the trial.
+    `place` is a file and line of the package ('my_package/asking.py:41'), "" if unknown. `kept` is the file with the
+    traceback, if any.
     """
 
     def __init__(self, study: str, call: str, place: str, reason: str, *, kept: Path | None = None) -> None:
@@ -237,7 +245,8 @@ class StudyError(OvertonError):
 
 
 class ChartError(OvertonError):
-    """A chart would show a number outside its axis: a fault of the code that draws it, never of the data."""
+    """A chart would show a number outside its axis. The error is in the code that draws the chart, never in the
+    data."""
 
 
 class RunError(OvertonError):
@@ -245,7 +254,8 @@ class RunError(OvertonError):
 
 
 class RunExists(RunError, InputError):
-    """The folder for a new run already exists; nothing is ever overwritten. `is_run` says that it contains a run."""
+    """The folder for a new run already exists, and Overton overwrites nothing. `is_run` is True if the folder contains
+    a run."""
 
     def __init__(self, path: str, *, is_run: bool = True) -> None:
         go_on = f", or resume the run in it: {command('resume', Path(path))}" if is_run else ""
@@ -257,11 +267,12 @@ class RunLocked(RunError):
 
 
 class RunMismatch(RunError, InputError):
-    """A run cannot continue because its calls would differ from those already made; says how."""
+    """A run cannot continue because its calls would differ from those already made. The message names the
+    difference."""
 
 
 class UnreadableRun(RunError, InputError):
-    """A folder is not a run, or a file in it is missing, damaged or of another version. Nothing was asked."""
+    """A folder is not a run, or a file of the run is missing, damaged or of another version. No request was sent."""
 
     def __init__(self, message: str) -> None:
         InputError.__init__(self, message)
@@ -272,7 +283,7 @@ class JournalError(RunError):
 
 
 class DamagedJournal(JournalError, UnreadableRun):
-    """The journal of a run that was to be opened is missing, damaged or of another version. Nothing was asked."""
+    """The journal of a run is missing, damaged or of another version. No request was sent."""
 
 
 class DiskError(JournalError):
@@ -284,11 +295,17 @@ class Stopped(OvertonError):
 
 
 class BatchRefused(Stopped):
-    """A provider refused a batch, or ended it early: only an explicit request creates it again."""
+    """A provider refused a batch or ended it early. Overton creates the batch again only at the user's explicit
+    request."""
+
+
+class UnreadReplies(Stopped):
+    """Fewer than half of a model's first replies could be read. The run continues only at the user's explicit
+    request."""
 
 
 class LimitReached(Stopped):
-    """A limit would have been exceeded; `limit` says which: 'calls' or 'cost'."""
+    """The next request would exceed a limit. `limit` names it: 'calls' or 'cost'."""
 
     def __init__(self, message: str, *, limit: Literal["calls", "cost"]) -> None:
         self.limit = limit

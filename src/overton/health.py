@@ -1,5 +1,5 @@
-"""The state of an installation: parts, keys by the names of their variables, a browser, weights, and what this machine
-can run."""
+"""The state of an installation: its optional parts, API keys, browser and model weights, and the models and features
+that the machine can run."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)[^;]*(?:;(?P<marker>.*))?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"](?P<name>[\w-]+)['\"]")
 _DEVELOPER_EXTRAS = ("dev", "bench", "testing")
 _MIN_MEMORY_BYTES = 1.5e9
-"""Bytes that the smallest embedded model needs, with its copies and everything else."""
+"""The memory in bytes that the smallest embedded model needs, including copies and everything else."""
 _MAX_WEIGHTS_SHARE = 0.6
-"""The share of a machine's memory that weights should take at most."""
+"""The maximum fraction of a machine's memory that weights should take."""
 
 
 class Extra(msgspec.Struct, frozen=True):
-    """An optional part: its packages with their installed versions, None if missing."""
+    """An optional part: its packages with their installed versions, None for a missing package."""
 
     name: str
     packages: dict[str, str | None]
 
     @property
     def whole(self) -> bool:
-        """Whether all of it is installed."""
+        """Whether all packages of the part are installed."""
         return all(self.packages.values())
 
 
 class Key(msgspec.Struct, frozen=True):
-    """A variable that may contain a key, its provider, and whether it is set. Its value is never read or shown."""
+    """An environment variable for an API key, its provider, and whether it is set. The key's value is never read or
+    shown."""
 
     variable: str
     provider: str
@@ -54,15 +55,16 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class CachedWeights(msgspec.Struct, frozen=True):
-    """Weights known by name, and whether they are in the cache."""
+    """Model weights that Overton knows by name, and whether they are in the cache."""
 
     name: str
     cached: bool
 
 
 class Health(msgspec.Struct, frozen=True):
-    """The state of an installation. `memory` is in bytes, None if the system does not report it; `problems` are what
-    should work but cannot, `can` what this machine can run as it is, `could` what it could run after which command.
+    """The state of an installation. `memory` is in bytes, None if the system does not report it. `problems` lists what
+    should work but does not. The list `can` has everything that this machine can run now. The list `could` has what it
+    cannot run yet, with the missing requirement.
     """
 
     overton: str
@@ -83,7 +85,7 @@ class Health(msgspec.Struct, frozen=True):
 
 
 def doctor() -> Health:
-    """Look at what is installed and set. Nothing is asked, opened or fetched, and no key's value is read."""
+    """Inspect the installation and its settings. Send no request, download nothing, and read no API key's value."""
     packages, extras = _installed_packages()
     folder = cache_folder()
     weights = [
@@ -112,10 +114,10 @@ def doctor() -> Health:
 
 
 def _installed_packages() -> tuple[dict[str, str | None], list[Extra]]:
-    """The packages that Overton needs, and those of its optional parts, as its own metadata names them."""
+    """The packages that Overton needs, and the packages of its optional parts, according to Overton's metadata."""
     try:
         named = requires("overton") or []
-    except PackageNotFoundError:  # run from its sources
+    except PackageNotFoundError:  # Overton runs from its sources
         named = []
     needed: dict[str, str | None] = {}
     optional: dict[str, dict[str, str | None]] = {}
@@ -163,7 +165,7 @@ def _memory_bytes() -> int | None:
 def _list_abilities(
     extras: list[Extra], keys: list[Key], weights: list[CachedWeights], memory: int | None
 ) -> tuple[list[str], list[str]]:
-    """Everything that can be run now, and everything that can be after one more command."""
+    """Everything that can be run now, and everything that could be run after one more command."""
     whole = {extra.name for extra in extras if extra.whole}
     can, could = ["simulated models, in every study"], list[str]()
     for weight in weights:
@@ -173,7 +175,9 @@ def _list_abilities(
             could.append(f"embedded/{weight.name}: needs 1.5 GB of memory")
         else:
             fetched = (
-                "" if weight.cached else f" (its weights are downloaded first, or by overton models pull {weight.name})"
+                ""
+                if weight.cached
+                else f" (its weights are downloaded on first use, or by overton models pull {weight.name})"
             )
             can.append(f"embedded/{weight.name}{fetched}")
     if "embedded" in whole and memory is not None:
@@ -186,6 +190,7 @@ def _list_abilities(
         "retrieval": "searching and reading pages, including the starter pages",
         "inspect": "studies as tasks of Inspect AI, and its providers",
         "clustering": "clustering by embeddings",
+        "spreadsheets": "items in spreadsheets (.xlsx)",
         "ray": "GGUF files on several machines, as ray/gguf:/path/to/file",
     }
     for name, what in extras_.items():

@@ -1,8 +1,9 @@
-"""Items of any kind: recognising them by content, listing, creating, and checking them without naming the kind.
+"""Items of any kind: functions that list, create and check items, and recognise their kind by the content.
 
-`check`, `list`, `new`, `read` and `write` work on the items of any study. Every study that makes or judges items is a
-function of its own name (`rephrase`, `audit`, `topics`, `references`), called as `overton.run` is, and so is every
-command that a study adds (`dilemmas`, `threads`, `fill_templates`, `compare_clusterings`, ...).
+`check`, `list`, `new`, `read` and `write` work on the items of any study. For every study that makes or judges items,
+this module has a function of the study's name (`rephrase`, `audit`, `topics`, `references`), called like `overton.run`.
+It also has a function for every command that a study adds (`dilemmas`, `threads`, `fill_templates`,
+`compare_clusterings`, ...).
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from overton.runs.items import read_items as read
 from overton.runs.items import write_items as write
 from overton.runs.start import call_of
 from overton.studies.installed_study import blaming
+from overton.studies.item_rows import ROW_SUFFIXES, known_columns
 from overton.studies.items import Items, title_of
-from overton.studies.parsing import ItemProblem, object_lines
+from overton.studies.parsing import ItemProblem, object_lines, plain_field
 from overton.studies.registry import listed, own_commands, package_of, provider_of, study_named
 
 if TYPE_CHECKING:
@@ -35,11 +37,11 @@ __all__ = ["Listing", "check", "list", "new", "read", "write"]
 
 _KINDS_WITH_ITEMS = ("asks", "makes", "labels")
 _MAX_TRIED_OBJECTS = 20
-"""Most objects of a file that are tried to find a readable one."""
+"""The maximum number of objects in a file that are tried until one can be read."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """One item of a list: its kind, the study that asks about it, its id, and what it is about."""
+    """One item of a list: its kind, its study, its id, and its subject."""
 
     kind: str
     study: str
@@ -50,13 +52,14 @@ class Listing(msgspec.Struct, frozen=True):
 def check(
     study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any
 ) -> builtins.list[ItemProblem]:
-    """Everything wrong or odd about items. Nothing is asked.
+    """Errors and warnings about items. No calls are made.
 
-    `check("STUDY", PATH)` checks them as that study's, `check("STUDY")` those that come with it, and `check(PATH)` as
-    the kind recognised by their keys. `reading` are the fields of the study's `Items.reading`.
+    `check("STUDY", PATH)` checks the file as items of that study, `check("STUDY")` checks the study's bundled items,
+    and `check(PATH)` recognises the study by the items' keys. `reading` has values for the fields of the study's
+    `Items.reading`.
 
     Raises:
-        InputError: an unknown option, no path and no items that come with the study, or a file whose kind cannot be
+        InputError: an unknown option; no path for a study without bundled items; or a file whose kind cannot be
             recognised.
     """
     if path is None and isinstance(study, str | Path) and _is_path(str(study)):
@@ -65,7 +68,7 @@ def check(
 
 
 def list_items(kind: str | Path | None = None) -> builtins.list[Listing]:
-    """The items that come with studies: all of them, or those of one kind; or those in a file.
+    """The bundled items of all studies, or of one kind, or the items in a file.
 
     `kind` is a kind ('issues', 'dilemma'), a study's name, or a path.
 
@@ -87,11 +90,11 @@ def list_items(kind: str | Path | None = None) -> builtins.list[Listing]:
 
 
 def new(kind: str, out: str | Path) -> Path:
-    """Create a file with one item to fill in, which passes its check as it is; returns the file.
+    """Create a file with one template item and return its path. The file fails its check until all texts are replaced.
 
     Raises:
-        InputError: no such kind exists, it has no template item, or the file exists.
-        RunError: it cannot be written.
+        InputError: no such kind exists, the kind has no template item, or the file exists.
+        RunError: the file cannot be written.
     """
     study, file = kind_named(kind), Path(out)
     if file.exists():
@@ -103,10 +106,10 @@ def new(kind: str, out: str | Path) -> Path:
 
 
 def kind_named(word: str) -> AnyStudy:
-    """The study that asks about items of this kind: 'issue', 'issues', or the name of a study.
+    """The study for the kind of items that `word` names: 'issue', 'issues', or the name of a study.
 
     Raises:
-        InputError: there is none, or several packages use the word for different kinds of items.
+        InputError: no study has such items, or several packages use the word for different kinds of items.
     """
     studies = [*_studies_with_items()]
     for study in studies:
@@ -130,7 +133,8 @@ def shared_words() -> builtins.list[str]:
 
 
 def _describe_clash(called: Sequence[AnyStudy]) -> str:
-    """Which packages use a word for different kinds of items, by the first study of each; '' if one kind is meant."""
+    """The packages that use a word for different kinds of items, each with its first study, in words; '' if all use the
+    word for one kind."""
     first = {package_of(study): study for study in reversed(called)}
     if len({study.items.kind for study in first.values()}) < 2:
         return ""
@@ -139,7 +143,7 @@ def _describe_clash(called: Sequence[AnyStudy]) -> str:
 
 
 def kind_of(study: AnyStudy) -> AnyStudy:
-    """The study that asks about such items, `study` itself if none does."""
+    """The study that questions models about the items of `study`; `study` itself if there is no such study."""
     return next(
         (other for other in _studies_with_items() if other.kind == "asks" and other.items.kind is study.items.kind),
         study,
@@ -147,12 +151,21 @@ def kind_of(study: AnyStudy) -> AnyStudy:
 
 
 def recognised(path: str | Path) -> AnyStudy:
-    """The study whose items a file or folder contains, by the keys of the first readable object.
+    """The study whose items a file or folder contains, recognised by the keys of the first readable object.
 
-    If several studies ask about the same things, it is the first that finds no errors in them, otherwise the first.
+    If several studies have items of this kind, the result is the first study with the fewest errors in the items.
 
     Raises:
-        InputError: the kind cannot be recognised, with advice.
+        InputError: the kind cannot be recognised; the message gives advice.
+    """
+    return min(count_errors(path), key=lambda entry: entry[1])[0]
+
+
+def count_errors(path: str | Path) -> builtins.list[tuple[AnyStudy, int]]:
+    """The studies for the kind of items in a file or folder, each with the number of errors that it finds in the items.
+
+    Raises:
+        InputError: the kind cannot be recognised; the message gives advice.
     """
     fitting = _likely_studies(Path(path))
     if not fitting:
@@ -161,17 +174,14 @@ def recognised(path: str | Path) -> AnyStudy:
         )
         advice = "say whose items these are: overton items check STUDY PATH"
         raise InputError([Problem(str(path), "", f"contains items of no known kind ({known}); {advice}")])
-    for study in fitting:
-        if not any(finding.severity == "error" for finding in check_items(study, path)):
-            return study
-    return fitting[0]
+    return [(study, sum(found.severity == "error" for found in check_items(study, path))) for study in fitting]
 
 
 def _likely_studies(path: Path) -> builtins.list[AnyStudy]:
-    """The studies whose items are most like those at `path`; several if they ask about the same things.
+    """The studies whose items are most like those at `path`; several studies if they use the same kind of items.
 
     Raises:
-        InputError: the first problem, if nothing can be read.
+        InputError: nothing can be read. The error has the first problem.
     """
     likeness = {study.name: (study, _likeness(study.items, path)) for study in _studies_with_items()}
     best = max(like for _, like in likeness.values())
@@ -179,7 +189,7 @@ def _likely_studies(path: Path) -> builtins.list[AnyStudy]:
 
 
 def _likeness(items: Items[Any], path: Path) -> float:
-    """The share of keys that an item and the content of `path` have in common, 0 to 1."""
+    """The proportion of keys that an item and the content of `path` have in common, 0 to 1."""
     keys = _first_object_keys(items, path)
     fields = msgspec.structs.fields(items.kind)
     wanted = {field.encode_name for field in fields if field.required}
@@ -188,7 +198,8 @@ def _likeness(items: Items[Any], path: Path) -> float:
 
 
 def _first_object_keys(items: Items[Any], path: Path) -> set[str]:
-    """The keys of the first object of the texts that a study would read at `path`; those that a mapping names."""
+    """The keys of the first object that a study would read at `path`. For a mapping, the keys that the mapping
+    names."""
     if path.suffix == ".toml":
         return items.mapping.keys(ItemFile(path)) if items.mapping else set()
     try:
@@ -202,13 +213,24 @@ def _first_object_keys(items: Items[Any], path: Path) -> set[str]:
                     return set(line.data)
                 if place >= _MAX_TRIED_OBJECTS:
                     break
-        elif not path.is_dir() and text.suffix in items.suffixes:
-            return {field.encode_name for field in msgspec.structs.fields(items.kind)}
+        elif text.suffix in ROW_SUFFIXES and not path.is_dir():
+            return _keys_of_rows(items, text)
     return set()
 
 
+def _keys_of_rows(items: Items[Any], text: ItemFile) -> set[str]:
+    """The keys of an item that a table's columns or a list's lines give."""
+    kind: type[msgspec.Struct] = items.kind
+    try:
+        if text.suffix == ".txt":
+            return {plain} if (plain := plain_field(kind)) and text.suffix not in items.suffixes else set()
+        return known_columns(text.grid(), kind)
+    except InputError:
+        return set()
+
+
 def _studies_with_items() -> Iterator[AnyStudy]:
-    """Studies that read items; those that ask come first."""
+    """Studies that read items. Studies that question models come first."""
     usable = [study for study in listed() if not study.problem and study.kind in _KINDS_WITH_ITEMS]
     for entry in sorted(usable, key=lambda study: _KINDS_WITH_ITEMS.index(study.kind)):
         yield study_named(entry.name)
@@ -228,7 +250,7 @@ def _is_path(word: str) -> bool:
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """A study that makes items, or a command that a study adds."""
+    """The function of a study that makes items, or of a command that a study adds."""
     makers = {study.name.replace("-", "_"): study for study in listed() if study.kind == "makes"}
     if name in makers:
         return call_of(makers[name])

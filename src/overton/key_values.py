@@ -1,4 +1,4 @@
-"""KEY=VALUE: the form in which users write settings everywhere, parsed and checked in one place."""
+"""KEY=VALUE: the syntax of all settings that users write, parsed and checked in one place."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ Pairs = Sequence[tuple[str, str]]
 Given = Mapping[str, str | Sequence[str]]
 """Values by key; a list of values repeats the key."""
 Reader = Callable[[str], Any]
-"""From a word to a value; raises `ValueError` with the reason if it cannot be one."""
+"""A function that converts a word to a value. It raises `ValueError` with the reason if the word cannot be
+converted."""
 
 
 def pair_of(word: str, place: str, form: str = "KEY=VALUE") -> tuple[str, str]:
-    """Key and value of one word.
+    """Split one word into key and value.
 
     Raises:
-        InputError: it is not KEY=VALUE; `place` says where it was given, `form` how to write it.
+        InputError: the text is not KEY=VALUE. The message names `place`, where the text was given, and `form`, the
+            right syntax.
     """
     key, equals, value = word.partition("=")
     if not key or not equals:
@@ -74,11 +76,11 @@ def values_of(
     repeatable: Collection[str] = (),
     whose: str = "",
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """Pairs as values by key, and all problems with them.
+    """Convert pairs to values by key, and return these with all problems found.
 
-    `known` reads each key; `fields` gives, by prefix, what reads the field of a key written PREFIX.FIELD. A
-    `repeatable` key gives the list of its values; any other may occur once. `whose` names the owner of the settings
-    in the error about an unknown key.
+    `known` maps each key to the function that reads its value. `fields` maps a prefix to the function that reads the
+    field of a key written PREFIX.FIELD. A `repeatable` key has a list of values; any other key may occur once. The
+    error about an unknown key includes `whose`, the name of the settings' owner.
     """
     values: dict[str, Any] = {}
     problems = []
@@ -109,7 +111,8 @@ def _find_reader(
 
 
 def number(low: float, high: float, *, above: bool = False, of: str = "") -> Callable[[str], float]:
-    """Reads a number from `low` (or `above` it) to `high`; `of` names its unit."""
+    """Return a reader for numbers from `low` to `high`; with `above`, `low` itself is excluded. The unit of the numbers
+    is `of`."""
 
     def read(text: str) -> float:
         try:
@@ -118,7 +121,7 @@ def number(low: float, high: float, *, above: bool = False, of: str = "") -> Cal
             value = math.nan
         if not (low < value if above else low <= value) or not value <= high:
             unit = f" of {of}" if of else ""
-            limits = f"{'above' if above else 'from'} {low:g} to {high:g}"
+            limits = f"above {low:g} and at most {high:g}" if above else f"from {low:g} to {high:g}"
             raise ValueError(f"'{text[:40]}' is not a number{unit} {limits}")
         return value
 
@@ -126,7 +129,7 @@ def number(low: float, high: float, *, above: bool = False, of: str = "") -> Cal
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """Reads a whole number from `low` to `high`."""
+    """Return a reader for whole numbers from `low` to `high`."""
 
     def read(text: str) -> int:
         value = int(text) if re.fullmatch(r"[0-9]{1,20}", text) else -1
@@ -145,7 +148,7 @@ def path_of(word: str, place: str) -> Path:
     """The path that a word names, with `~` and `~USER` expanded.
 
     Raises:
-        InputError: no file can have that name; `place` says where it was given.
+        InputError: no file can have that name. `place` is the option or setting with the path.
     """
     try:
         if len(word) > _MAX_PATH_CHARACTERS:
@@ -159,18 +162,20 @@ def path_of(word: str, place: str) -> Path:
 
 
 def address_of(url: str) -> str:
-    """A base URL in the one form in which it is compared and shown: SCHEME://HOST[:PORT]/PATH, the host in lower-case
-    ASCII so that look-alike letters show ('xn--...'), the scheme's default port omitted."""
+    """The normalised form of a base URL, for comparison and display: SCHEME://HOST[:PORT]/PATH. The host is in
+    lower-case ASCII, so that a host with look-alike letters is recognisable ('xn--...'). The scheme's default port is
+    omitted."""
     parts = urlsplit(url)
     usual = {"http": 80, "https": 443}.get(parts.scheme)
     return f"{parts.scheme}://{authority(parts, usual=usual)}{parts.path.rstrip('/')}"
 
 
 def authority(parts: SplitResult, *, usual: int | None = None) -> str:
-    """HOST[:PORT] of a URL as a Host header has it: the host in ASCII, an IPv6 address in brackets, the port omitted
-    if it is the `usual` one. The port is not part of the name, each label of which may have 63 letters."""
+    """HOST[:PORT] of a URL as in a Host header: the host in ASCII, an IPv6 address in brackets, the port omitted if it
+    is the `usual` one. The name is encoded without the port, because each dotted part of the name may have at most 63
+    letters."""
     host = (parts.hostname or "").encode("ascii", "xmlcharrefreplace").decode()
-    with suppress(UnicodeError):  # it is not a name that could be looked up
+    with suppress(UnicodeError):  # no such name could be looked up
         host = (parts.hostname or "").encode("idna").decode()
     port = "" if parts.port in (None, usual) else f":{parts.port}"
     return f"[{host}]{port}" if ":" in host else f"{host}{port}"
@@ -180,7 +185,8 @@ _QUERY = re.compile(r"(?<=\?)[^#]+")
 
 
 def without_credentials(text: str) -> str:
-    """A word for a message: if it contains an address, what precedes an '@' or follows a '?' in it is omitted."""
+    """`text` without credentials, for a message. If `text` contains an address, the parts before an '@' and after a '?'
+    are omitted."""
     before, slashes, address = text.partition("//")
     if not slashes:
         return text
@@ -189,14 +195,14 @@ def without_credentials(text: str) -> str:
 
 
 _HOST = re.compile(r"""\[[^\[\]v]*:[^\[\]]*\](:\d*)?|[^\[\]\\%<>^`{|}"]+""")
-"""A host with or without a port, free of what readers of URLs read in different ways (RFC 3986, 3.2.2)."""
+"""A host with or without a port, without characters that URL parsers interpret in different ways (RFC 3986, 3.2.2)."""
 
 
 def checked_base_url(url: str) -> str:
     """The URL without a trailing slash, if it can be a base URL.
 
     Raises:
-        ValueError: it cannot; the reason quotes no part of the URL, which may hold credentials.
+        ValueError: the URL cannot be used. The reason quotes no part of the URL, because it may contain credentials.
     """
     if "@" in url:
         raise ValueError("credentials do not belong in a URL: put the key in an environment variable")
@@ -205,7 +211,7 @@ def checked_base_url(url: str) -> str:
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
         usable = usable and _HOST.fullmatch(parts.netloc) is not None
         (parts.hostname or "").encode("idna")
-    except ValueError:  # also if the host is not a name that could be looked up
+    except ValueError:  # also raised if the host is not a possible name
         usable = False
     if not usable or not url.isprintable() or " " in url:
         raise ValueError("not a base URL: write it like http://host:port/v1")

@@ -42,11 +42,12 @@ _MODULE = "overton.tasks"
 
 
 class _TaskParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Parameters of every task, whatever its study."""
+    """Parameters that every task has."""
 
-    seed: Annotated[int, Option("Seed of all random draws")] = 0
+    seed: Annotated[int, Option("Seed of all random choices")] = 0
     trials_at_once: Annotated[int, Option("Trials of one sample that run concurrently", least=1)] = 10
     cache: Annotated[bool, Option("Whether answers are cached, so that a killed eval does not pay again")] = True
+    anyway: Annotated[bool, Option("Whether to continue even if few of a model's first replies can be read")] = False
 
 
 class _InteractionParameters(_TaskParameters, frozen=True, forbid_unknown_fields=True):
@@ -61,7 +62,7 @@ def task_of(study: AnyStudy) -> Callable[..., Task]:
     Raises:
         ValueError: the study has an option with the name of a parameter of every task.
     """
-    # Inspect only warns of an unknown parameter; accepting any lets us refuse it.
+    # Inspect only warns of an unknown parameter, so accept any parameter here and refuse unknown ones below.
     anything = inspect.Parameter("unknown", inspect.Parameter.VAR_KEYWORD, annotation=Any)
     signature = inspect.Signature([*_make_parameters(study), anything])
     known = {name: param for name, param in signature.parameters.items() if param is not anything}
@@ -96,6 +97,9 @@ def _make_task(study: AnyStudy, given: Mapping[str, Any]) -> Task:
     for name in ("items", study.items.plural):
         if name in rest and study.items.named is None:
             rest[name] = _rejoin_path(rest[name])
+    for field in fields_of(study.options):
+        if field.option.texts and field.name in rest:
+            rest[field.name] = _rejoin_texts(rest[field.name])
     sources = {role: [_rejoin_path(rest.pop(role))] for role in study.retrieval if role in rest}
     arguments = {role: _values_by_key(f"{role}_args", rest.pop(f"{role}_args", ())) for role in study.retrieval}
     only, prompts = rest.pop("only", None), rest.pop("prompts", None)
@@ -115,7 +119,7 @@ def _check_hosted(study: AnyStudy) -> None:
     """Refuse a study that does not say how samples are scored and what a log's summary shows.
 
     Raises:
-        InputError: it does not.
+        InputError: the study does not declare one of these.
     """
     if study.measuring is None or study.measuring.headline is None:
         reason = "is not declared, but an Inspect AI task needs it"
@@ -163,7 +167,7 @@ def _describe_parameters(study: AnyStudy) -> Iterator[tuple[str, Any, str]]:
     yield (
         "prompts",
         None,
-        "Folder with texts that replace the study's own, or the prompts.toml that says where they are.",
+        "Folder with texts that replace the study's own texts, or a prompts.toml that lists such texts.",
     )
     for field in fields_of(_parameter_type(study)):
         yield field.name, field.default, field.described()
@@ -174,7 +178,7 @@ def _given_fields(study: AnyStudy) -> list[Field]:
 
 
 def _user_word(study: AnyStudy, place: str) -> str:
-    """How a user of `inspect eval` gave the value that a problem concerns."""
+    """The argument of `inspect eval` with which the user gave the value of a problem."""
     kind, _, name = place.partition(" ")
     if place == option_place(name):
         return f"-T {name}"
@@ -195,12 +199,24 @@ def _rejoin_path(given: Any) -> Any:
     return ",".join(map(str, parts)) if all(isinstance(part, str | int | float) for part in parts) else given
 
 
+def _rejoin_texts(given: Any) -> Any:
+    """Texts as they were written. Inspect splits them at commas, so a part that begins with a space continues the part
+    before it."""
+    found: list[Any] = []
+    for part in _as_list(given):
+        if found and isinstance(part, str) and part[:1].isspace():
+            found[-1] = f"{found[-1]},{part}"
+        else:
+            found.append(part)
+    return found
+
+
 def _as_list(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
 def _make_tasks() -> Iterator[Callable[..., Any]]:
-    """A task for each study. A broken one is reported and left out, and affects neither others nor Inspect."""
+    """A task for each study. A broken study is reported and left out. It affects neither other studies nor Inspect."""
     for name in dict.fromkeys(asking_names()):
         try:
             study = study_named(name)

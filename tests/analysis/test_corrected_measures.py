@@ -1,4 +1,4 @@
-"""Measures of many labels, corrected by people's labels wherever a run's numbers are shown."""
+"""Measures of many labels, corrected by human labels wherever a run's numbers are shown."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def number(found: Any) -> Any:
     return {**{name: found[name] for name in ("estimate", "n", "method", "why")}, "interval": interval}
 
 
-def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[Asking, Path], folder: Path) -> None:
+def test_numbers_based_on_many_labels_have_three_variants_in_json(made: tuple[Asking, Path], folder: Path) -> None:
     asking = made[0]
     before = at(measure_run(asking.study, folder).document(), asking.place)
     label(folder, asking.what, 400)
@@ -166,9 +166,9 @@ def test_too_few_labels_leave_the_judges_number_and_say_so_at_the_head(made: tup
     assert at(found.document(), asking.place)["leads"] == "plain"
     assert found.labels is not None
     (warning,) = found.labels.warnings()
-    assert warning.startswith("Too few labels by people: 60")
-    assert f"From {ENOUGH} on" in warning
-    assert "Too few labels by people: 60" in overton.report(folder).read_text("utf-8")
+    too_few = f"There are too few human labels of {asking.what.replace('_', ' ')} (60)"
+    assert warning.startswith(f"{too_few} to correct numbers: {ENOUGH} are needed.")
+    assert too_few in overton.report(folder).read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def test_tables_and_findings_take_the_corrected_number(conversations: Path) -> N
     page = overton.report([conversations]).read_text("utf-8")
     shown = f"{one.value:.2f}"
     assert shown in page
-    assert "on the judge alone, with its errors" in page
+    assert "on the judge alone, errors included" in page
     assert "Measures of many labels, other" in page
     done = CliRunner().invoke(app, ["analyze", "stance-stability", str(conversations)])
     assert "Measures of many labels, all models" in done.output

@@ -60,7 +60,7 @@ def test_every_number_of_the_json_has_one_row_that_its_names_tell_from_all_other
     assert frame.filter(pl.col("estimate").is_null() & pl.col("why").is_null()).is_empty()
 
 
-def test_a_row_says_whom_and_what_it_is_of(analysis: Callable[[str], Any]) -> None:
+def test_a_row_names_its_model_item_and_measure(analysis: Callable[[str], Any]) -> None:
     found = analysis("open-mindedness")
     frame = found.estimates()
     share = found.estimate("pro", item="voting-age", condition="balanced")
@@ -92,7 +92,7 @@ def test_a_notebook_is_shown_the_summary_as_html(study: str, analysis: Callable[
     assert "<script" not in html
 
 
-def test_what_is_hostile_in_a_name_stays_text_in_html(tmp_path: Path) -> None:
+def test_a_hostile_name_stays_text_in_html(tmp_path: Path) -> None:
     table = tmp_path / "records.csv"
     rows = "".join(
         f"<script>alert(1)</script>,i,{condition},{stance}\n"
@@ -109,7 +109,7 @@ def test_what_is_hostile_in_a_name_stays_text_in_html(tmp_path: Path) -> None:
     ("missing", "said"),
     [(("pyarrow",), "pip install pyarrow"), (("pandas", "pyarrow"), "pip install pandas pyarrow")],
 )
-def test_without_pandas_the_error_names_what_to_install(
+def test_without_pandas_the_error_names_the_package_to_install(
     missing: tuple[str, ...], said: str, analysis: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("overton.studies.frame.find_spec", lambda name: None if name in missing else object())

@@ -1,4 +1,4 @@
-"""What `--json` prints and reports embed, in every study: one form for numbers, and a valid schema."""
+"""JSON that `--json` prints and reports embed, in every study: one form for numbers, and a valid schema."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def printed(run: Any) -> dict[str, Any]:
-    """What `analyze --json` prints of it."""
+    """The output of `analyze --json` for it."""
     study = run.manifest.study
     done = CliRunner().invoke(app, ["analyze", study, str(run.path), "--json", "--resamples", "100"])
     assert done.exit_code == 0, done.output
@@ -101,7 +101,7 @@ def test_the_output_holds_by_the_schema_of_its_study(run: Any, printed: dict[str
     Draft202012Validator(derived).validate(printed)
 
 
-def test_it_opens_with_what_was_found(printed: dict[str, Any]) -> None:
+def test_it_opens_with_the_findings(printed: dict[str, Any]) -> None:
     names = list(printed)
     assert names.index("findings") < names.index("models")
     assert {one["what"] for one in printed["findings"]} == {"standing"}, "three items have no intervals"
@@ -125,7 +125,7 @@ def test_every_number_has_the_one_form(printed: dict[str, Any]) -> None:
                 assert low <= variant["estimate"] <= high, path
 
 
-def test_no_interval_stands_elsewhere_and_no_level_beside_a_number(printed: dict[str, Any]) -> None:
+def test_intervals_and_levels_are_only_in_their_own_objects(printed: dict[str, Any]) -> None:
     def keys(value: Any) -> Iterator[str]:
         if isinstance(value, dict) and not isinstance(value.get("leads"), str):
             yield from value
@@ -192,7 +192,7 @@ def test_every_other_document_has_a_schema_too(kind: type) -> None:
 
 
 @pytest.mark.parametrize("study", ANALYSES)
-def test_the_schema_of_a_study_is_that_of_what_its_measuring_returns(study: str) -> None:
+def test_the_schema_of_a_study_is_that_of_its_results(study: str) -> None:
     made = schema(ANALYSES[study], study, SCHEMAS[study], FINDINGS)
     made = with_key(made, "judges", Judges) if study_named(study).several else made
     assert overton.schema(study) == (made if study_named(study).questions is None else with_labels(made))
@@ -209,5 +209,5 @@ def test_a_schema_has_the_version_that_the_measuring_declares(monkeypatch: pytes
 
 
 def test_a_study_that_makes_items_has_no_schema() -> None:
-    with pytest.raises(InputError, match="study: rephrase: makes items: there is nothing to measure"):
+    with pytest.raises(InputError, match="study: rephrase: makes items, so it has nothing to measure"):
         overton.schema("rephrase")

@@ -1,4 +1,4 @@
-"""What users learn about a judge: its temperature, and how far it agrees with itself, given known mistakes."""
+"""Reports on a judge: its temperature, and how far it agrees with itself, given known mistakes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def turns(folder: Path, conversations: int = 90, each: int = 2) -> Path:
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.3])
-def test_agreement_with_itself_is_what_a_judges_mistakes_make_it(wrong: float, tmp_path: Path) -> None:
+def test_agreement_with_itself_follows_from_a_judges_known_mistakes(wrong: float, tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = {JUDGE: {"wrong": str(wrong)}}
     overton.judge.stance_stability(items=turns(tmp_path), models=[JUDGE], model_args=arguments, retest=1, out=out)
@@ -50,7 +50,7 @@ def test_agreement_with_itself_is_what_a_judges_mistakes_make_it(wrong: float, t
     assert stance.same.value == pytest.approx(same, abs=0.1)
 
 
-def test_a_greater_share_asks_only_for_what_is_new(tmp_path: Path) -> None:
+def test_a_greater_retest_share_makes_only_the_new_calls(tmp_path: Path) -> None:
     out = tmp_path / "run"
     overton.judge.stance_stability(items=turns(tmp_path), models=[JUDGE], retest=0.05, out=out)
     before = overton.open_run(out)
@@ -90,6 +90,6 @@ def test_a_report_says_that_a_judge_takes_no_temperature_and_how_it_agrees_with_
     (same,) = [row for row in told["rows"] if row["measure"] == "self_agreement_same"]
     assert same["estimate"] == 1.0
     text = overton.report([out]).read_text("utf-8")
-    assert "strict as judge refuses the temperature: none is sent" in text
+    assert "strict as judge refuses a temperature" in text
     assert "Judge: strict (no temperature sent, since the model does not accept one)." in text
-    assert "Asked about 8 again in another order, it gives the same stance in 100.0%" in text
+    assert "Repeat labels of 8 units, with labels or materials in another order: the same stance in 100%" in text

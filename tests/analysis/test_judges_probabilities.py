@@ -1,4 +1,4 @@
-"""Judges that label by token probabilities: who can be asked, what a run keeps, and what comes back of known ones."""
+"""Judges that label by token probabilities: possible judges, a run's records, and estimates for known judges."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_judges_without_probabilities_that_mean_this_are_refused_before_anything
 
 def test_a_judge_that_lists_values_is_refused_in_a_sentence() -> None:
     agents = ["simulated/agent/a", "simulated/agent/b"]
-    with pytest.raises(InputError, match="no single token's probability is that of a value"):
+    with pytest.raises(InputError, match="no single token has the probability of an answer"):
         overton.plan("deliberation", models=agents, shares="probabilities")
 
 
@@ -64,7 +64,7 @@ def test_a_ranking_alone_has_nothing_to_weigh_and_reasoning_efforts_are_refused(
     asked: dict[str, Any] = {"models": ["simulated/pluralist"], "judge": "simulated/pluralist-judge", "shares": "auto"}
     with pytest.raises(InputError, match="a ranking is a list"):
         overton.plan("pluralism", experiments=("ranking",), **asked)
-    with pytest.raises(InputError, match="after a single line of thought"):
+    with pytest.raises(InputError, match="chain of thought"):
         overton.plan("pluralism", efforts=("high",), **asked)
 
 
@@ -103,7 +103,7 @@ def test_a_run_of_a_weighed_judge_replays_from_its_journal(tmp_path: Path) -> No
     run = run_of("stance-stability", tmp_path / "run", {}, calibrate=0)
     before, spent = run.records(), run.manifest.spent.requests
     (run.path / "records.parquet").unlink()
-    overton.resume(run.path)  # from the journal alone: the judge is not asked again
+    overton.resume(run.path)  # from the journal alone, without calls to the judge
     assert open_run(run.path).records().equals(before)
     assert open_run(run.path).manifest.spent.requests == spent
 
@@ -167,7 +167,7 @@ def test_auto_makes_nothing_of_probabilities_that_single_answers_do_not_bear_out
 
 
 @pytest.mark.parametrize(("accuracy", "first"), [("0.8", "0.1"), ("0.6", "0.3")])
-def test_pairs_by_probability_are_what_the_model_is_like(tmp_path: Path, accuracy: str, first: str) -> None:
+def test_pairs_by_probability_recover_the_models_parameters(tmp_path: Path, accuracy: str, first: str) -> None:
     run = overton.run(
         "pluralism",
         models=["simulated/pluralist"],

@@ -62,7 +62,7 @@ def task_in(folder: Path) -> LabelTask:
 
 
 def say(folder: Path, person: str, page: int, *, but: dict[int, str] | None = None, name: str = "") -> Path:
-    """What a person saved who says what the judge says."""
+    """The file saved by a person whose labels are the judge's, except for those in `but`."""
     task = task_in(folder)
     labels = {place: task.rows[place].judged for place in task.people[page - 1]} | (but or {})
     file = folder / f"{name or person}.json"
@@ -88,7 +88,7 @@ def test_two_peoples_files_become_agreement_and_shares_in_the_run(folder: Path) 
     assert kept.task == task_in(folder)
 
 
-def test_labels_stand_in_analysis_schema_report_and_summary(folder: Path) -> None:
+def test_labels_are_in_analysis_schema_report_and_summary(folder: Path) -> None:
     run = folder / "run"
     before = measure_run(STUDY, run)
     assert "labels" not in before.document()
@@ -101,10 +101,10 @@ def test_labels_stand_in_analysis_schema_report_and_summary(folder: Path) -> Non
     schema = overton.schema(STUDY)
     Draft202012Validator({**schema, "required": ["labels"]}).validate({"study": STUDY, "labels": told["labels"]})
     assert schema["additionalProperties"] is False
-    assert outcome.summary()[0].title == "Labels by people"
+    assert outcome.summary()[0].title == "Human labels"
     page = overton.report([run]).read_text("utf-8")
     assert ALONE not in page
-    assert "People labelled 120 of the units that it judged (stance) and gave its label to 100.0%" in page
+    assert "People labelled 120 of the judged units (stance) and gave the judge&#39;s label to 100.0%" in page
 
 
 def test_later_labels_join_those_that_the_run_keeps(folder: Path) -> None:
@@ -131,7 +131,7 @@ def test_several_runs_in_one_report_have_their_own_labels(folder: Path, tmp_path
     assert "ada, bo labelled 120 of" in page
 
 
-def test_an_export_of_label_studio_is_read_as_what_each_person_said(folder: Path) -> None:
+def test_an_export_of_label_studio_is_read_as_each_persons_labels(folder: Path) -> None:
     task = task_in(folder)
     rows = [
         {
@@ -153,10 +153,10 @@ def test_an_export_of_label_studio_is_read_as_what_each_person_said(folder: Path
 def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
     ada = say(folder, "ada", 1)
     (folder / TASK).rename(folder.parent / "kept-apart.json")
-    with pytest.raises(InputError, match=f"there is no {TASK} beside it"):
+    with pytest.raises(InputError, match=f"there is no {TASK} in the same folder"):
         overton.judge.agreement(ada)
     assert isinstance(overton.judge.agreement(ada, key=folder.parent / "kept-apart.json"), PeopleAgreement)
-    with pytest.raises(InputError, match="is not a task, but people's labels"):
+    with pytest.raises(InputError, match="contains human labels and is not a task"):
         overton.judge.agreement(ada, key=ada)
 
 
@@ -166,10 +166,10 @@ def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
         (b'{"person": "\xff"}', "cannot be read: is not UTF-8"),
         (b"[" * 200_000, "[0]: cannot be read: "),
         (b'{"person": ' + b"[" * 200_000, "cannot be read: "),
-        (b"[]", "contains no labels: name the files"),
+        (b"[]", "contains no labels; name the files"),
         (b"[1]", "[0]: cannot be read: Expected `object`"),
         (b'[{"data": {}}]', "[0].data: cannot be read: Object missing required field `overton_task`"),
-        (b"{}", "contains neither a task nor a person's labels"),
+        (b"{}", "contains neither a task nor human labels"),
         (b'{"person": "a", "task": 1}', "task: cannot be read: Expected `str`, got `int`"),
         (b'{"person": "a", "rows": 1}', "rows: cannot be read: "),
         (b'{"person": "a", "task": "t", "page": ' + b"9" * 5000 + b"}", "page: cannot be read: "),

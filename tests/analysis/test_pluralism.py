@@ -61,7 +61,7 @@ def analysis_of(*runs: Run, **how: Any) -> Any:
 
 
 def shown_of(*runs: Run, **how: Any) -> Exhibits:
-    """What a report of runs shows."""
+    """The exhibits that a report of runs shows."""
     measuring, results = measuring_of(STUDY), results_of(runs)
     return measuring.exhibits(results, analysis_of(*runs, **how), chosen_how(STUDY, how))
 
@@ -104,42 +104,42 @@ def test_a_run_takes_no_summaries_but_its_own(run, tmp_path):
         overton.analyze("pluralism", run.path, summaries=tmp_path / "s.csv")
 
 
-def test_a_model_that_two_runs_ask_stands_with_each_runs_name(run, tmp_path):
+def test_a_model_of_two_runs_has_each_runs_name(run, tmp_path):
     other = run_of(tmp_path / "other", "a/x")
     assert analysis_of(run, other, resamples=100).models == ("a/x [other]", "a/x [run]", "b/y")
 
 
-def test_a_report_shows_what_was_left_out_and_that_agreement_with_people_is_not_known(run):
+def test_a_report_shows_omissions_and_that_agreement_with_people_is_unknown(run):
     shown = shown_of(run, resamples=100)
     told = " ".join(shown.warnings)
-    assert "1 of 2 threads have no viewpoint that at least two others support and two oppose" in told
+    assert "1 of 2 threads have no viewpoint that at least two others support and at least two oppose" in told
     assert "4 of 4 trials have more or fewer responses than requested" in told
-    assert "has not been measured" in shown.sections[0].exhibits[-1].text
+    assert "was not measured" in shown.sections[0].exhibits[-1].text
     page = overton.report([run.path], resamples=100).read_text("utf-8")
-    assert "What a stated belief suppresses" in page
+    assert "Viewpoints suppressed by a stated belief" in page
 
 
 @pytest.mark.parametrize(
     ("judge", "matching", "said"),
     [
         ("embedded/smollm2-135m", "together", "far too small to judge"),
-        ("simulated/pluralist-judge", "together", "reads marks and no meaning"),
+        ("simulated/pluralist-judge", "together", "is simulated and does not understand texts"),
         ("openai/judge", "lexical", "matched to viewpoints by shared words"),
     ],
 )
-def test_a_judge_or_matcher_for_trying_out_is_told_at_the_head(tmp_path, judge, matching, said):
+def test_a_judge_or_matcher_for_trying_out_is_named_at_the_head(tmp_path, judge, matching, said):
     shown = shown_of(run_of(tmp_path / "run", "a/x", judge=judge, matching=matching), resamples=100)
     assert any(said in warning for warning in shown.warnings)
 
 
-def test_the_stored_agreement_of_the_matcher_stands_in_every_section_that_rests_on_it(run, monkeypatch):
+def test_stored_agreement_of_the_matcher_is_in_every_section_that_uses_it(run, monkeypatch):
     same = Estimate(0.8, 0.7, 0.88, 100, "stratified")
     monkeypatch.setattr("overton.analysis.results.agreements_of", lambda run: [StoredAgreement("match", same, same)])
     said = shown_of(run, resamples=100).sections[0].exhibits[-1].text
     assert "80.0% [70.0, 88.0], n = 100" in said
 
 
-def test_the_terminal_shows_each_experiment_and_what_a_belief_moves(run):
+def test_the_terminal_shows_each_experiment_and_the_effects_of_a_belief(run):
     from rich.console import Console
 
     from overton.cli.tables import show_sections

@@ -1,4 +1,4 @@
-"""Runs by token probabilities: who can be asked, what a run keeps, what its report says, what it would cost."""
+"""Runs by token probabilities: possible models, a run's records, its report, and its cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL: dict[str, Any] = {
         ("degenerate", "has no token probabilities"),
     ],
 )
-def test_models_without_probabilities_that_mean_this_are_refused_and_it_is_said_why(model: str, why: str) -> None:
+def test_models_without_meaningful_probabilities_are_refused_with_the_reason(model: str, why: str) -> None:
     named = "simulated/degenerate/constant" if model == "degenerate" else model
     with pytest.raises(InputError, match=why):
         overton.plan("open-mindedness", models=[named], **SMALL)
@@ -45,7 +45,7 @@ def test_a_run_keeps_probabilities_replays_them_and_says_at_the_head_whether_ans
     assert "Shares are means of token probabilities" in head
     assert "200 single answers at 20 prompts" in head
     (run.path / "records.parquet").unlink()
-    overton.resume(run.path)  # from the journal alone: the model is not asked again
+    overton.resume(run.path)  # from the journal alone, without calls to the model
     assert open_run(run.path).records().equals(records)
     assert open_run(run.path).manifest.spent.requests == run.manifest.spent.requests
 
@@ -77,7 +77,7 @@ def test_calibration_asks_ten_times_at_each_prompt_and_an_older_run_keeps_its_ow
     assert {one.kind for one in overton.compare(old.path, new.path).differing} == {"precision"}
 
 
-def test_the_judges_probabilities_stand_beside_its_labels_and_the_published_threshold(tmp_path: Path) -> None:
+def test_the_judges_probabilities_are_next_to_its_labels_and_the_published_threshold(tmp_path: Path) -> None:
     run = overton.run(
         "even-handedness",
         models=["simulated/advocate"],
@@ -100,7 +100,7 @@ def test_the_judges_probabilities_stand_beside_its_labels_and_the_published_thre
     assert analysis.weighing.calibrations["judge"].verdict == "agree"
 
 
-def test_the_price_of_probabilities_stands_beside_that_of_sampling() -> None:
+def test_the_price_of_probabilities_is_next_to_that_of_sampling() -> None:
     asked: dict[str, Any] = {"models": ["simulated/open-minded"], "only": SMALL["only"]}
     planned, other = overton.plan("open-mindedness", **asked).ways
     assert (planned.options, planned.calls) == ("", 3 * 990)
@@ -111,21 +111,21 @@ def test_the_price_of_probabilities_stands_beside_that_of_sampling() -> None:
         others={"judge": "simulated/stance-judge"},
         only=["gene-editing-embryos"],
     )
-    assert [(way.options, way.gives) for way in judged.ways] == [
-        ("", ""),
-        ("--shares probabilities", "the judge's labels with their probabilities, calibrated"),
-    ]
+    assert [way.options for way in judged.ways] == [""]  # probabilities of labels take more calls, as below
 
 
 def test_free_answers_are_as_many_where_their_judge_tells_probabilities() -> None:
     asked: dict[str, Any] = {"models": ["simulated/open-minded"], "only": ["voting-age"], "answers": "free"}
-    planned, other = overton.plan("open-mindedness", others={"judge": "simulated/side-judge"}, **asked).ways
-    assert other.options == "--shares probabilities"
-    assert planned.calls == 2 * 990  # an answer and its label
-    assert other.calls == planned.calls + 20 * 10  # 200 single labels, ten of each of 20 answers
+    asked["others"] = {"judge": "simulated/side-judge"}
+    planned, other = (
+        sum(model.calls for model in overton.plan("open-mindedness", shares=shares, **asked).models)
+        for shares in ("sampled", "probabilities")
+    )
+    assert planned == 2 * 990  # an answer and its label
+    assert other == planned + 20 * 10  # 200 single labels, ten of each of 20 answers
 
 
-def test_ways_in_batches_cost_what_batches_cost() -> None:
+def test_ways_in_batches_have_the_batch_price() -> None:
     planned = overton.plan("open-mindedness", models=["openai/gpt-4o-mini"], only=SMALL["only"])
     ways = {way.options: way for way in planned.ways}
     assert list(ways) == ["", "--batch", "--shares probabilities", "--shares probabilities --batch"]

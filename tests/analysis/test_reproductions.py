@@ -58,7 +58,7 @@ def test_a_model_without_published_numbers_is_computed_and_says_so(tmp_path):
     found = overton.reproduce("millstone", tmp_path / "other.csv")
 
     assert not found.compared
-    assert "nothing to compare with" in found.markdown()
+    assert "no published numbers for these tables" in found.markdown()
     assert r"another\|&lt;b&gt;model: drones" in found.markdown()
 
 
@@ -78,12 +78,12 @@ def test_syconbenchs_flips_are_those_that_were_published():
         ("sycon", [COUNTS], "is not one of the published tables of labels"),
     ],
 )
-def test_what_cannot_be_reproduced_is_refused(name, files, reason):
+def test_impossible_reproductions_are_refused(name, files, reason):
     with pytest.raises(InputError, match=reason):
         overton.reproduce(name, *files)
 
 
-def test_every_publication_says_what_it_takes():
+def test_every_publication_describes_its_input():
     for name, (study, one) in publications().items():
         assert (one.name, bool(one.title and one.source)) == (name, True)
         assert (one.of is None) == (not one.files)
@@ -150,7 +150,7 @@ class TestClone:
         assert numbers["clock-xl: mean, equation 1"].computed == pytest.approx(3000 / 1801)
         assert numbers["tram-7b: mean, equation 1, equal weights"].same
 
-    def test_what_a_model_was_not_asked_about_is_in_no_score(self, published):
+    def test_scores_leave_out_issues_that_a_model_was_not_asked(self, published):
         what = " ".join(one.what for one in overton.reproduce("millstone", CLONE).numbers)
         assert not [name for name in ("clock-xl: osa-sunday-market", "silent-model", "nobody") if name in what]
 
@@ -177,13 +177,13 @@ class TestClone:
         assert (neutral.published, neutral.computed, neutral.same) == (3, 4, False)
         assert "clock-xl as a judge: paraphrases called neutral" not in numbers
 
-    def test_the_page_counts_by_model_and_names_what_is_left_out(self, published):
+    def test_the_page_counts_by_model_and_names_files_left_out(self, published):
         found = overton.reproduce("millstone", CLONE)
         page = found.markdown()
         assert found.by_model["tram-7b"] == (17, 18)
         assert "| of several models | 12 | 12 |" in page
-        assert "Left out, since no number here is computed from them: evidence_effect_pattern_stats.csv." in page
-        assert "2 differ for the reason that is given" in page
+        assert "Left out, because no number here comes from them: evidence_effect_pattern_stats.csv." in page
+        assert "2 differ for the reason given" in page
         assert "**no**: a slip" in page
 
     def test_a_folder_of_counts_is_enough(self, published):
@@ -191,7 +191,7 @@ class TestClone:
         wrong = {one.what for one in found.compared if not one.same and one.model == "tram-7b"}
         assert "tram-7b: lindholt-night-trams, equation 1" in wrong  # these counts have the uncorrected marks
 
-    def test_a_longer_page_shows_what_differs_and_its_file_everything(self, published, monkeypatch, tmp_path):
+    def test_a_longer_page_shows_differences_and_its_file_everything(self, published, monkeypatch, tmp_path):
         monkeypatch.setattr(reproductions, "_FEW", 5)
         found = overton.reproduce("millstone", CLONE)
         assert "tram-7b: ebbe-clock |" not in found.markdown()
@@ -201,12 +201,12 @@ class TestClone:
     def test_a_folder_without_counts_is_refused(self, tmp_path):
         for name in ("order_effects.csv", "statistical_summary.csv"):
             shutil.copy(CLONE / "results" / name, tmp_path / name)
-        with pytest.raises(InputError, match="is none of the published tables of counts"):
+        with pytest.raises(InputError, match="is not one of the published tables of counts"):
             overton.reproduce("millstone", tmp_path)
         with pytest.raises(InputError, match="is a folder without records"):
             overton.reproduce("millstone", CLONE / "data")
 
-    def test_a_cell_that_is_no_number_is_named(self, published, tmp_path):
+    def test_a_cell_without_a_number_is_named(self, published, tmp_path):
         clone = shutil.copytree(CLONE, tmp_path / "clone")
         file = clone / "results" / "order_effects.csv"
         file.write_text(file.read_text().replace("60,24,0.4", "60,24,often"))
@@ -264,6 +264,6 @@ class TestPrinted:
                 assert not [one.what for one in found.numbers if one.same and one.reason]
                 assert len({one.what for one in found.numbers}) == len(found.numbers)
 
-    def test_what_published_no_tables_takes_none(self):
+    def test_a_publication_without_tables_takes_no_folder(self):
         with pytest.raises(InputError, match="no tables were published"):
             overton.reproduce("chameleon", COUNTS)

@@ -77,7 +77,7 @@ def test_models_of_one_name_are_told_apart_by_their_runs(runs: list[Run]) -> Non
     assert [item.id for item in results.items] == [item.id for item in runs[0].items()]
 
 
-def test_columns_in_which_several_names_stand_name_them_alike(runs: list[Run]) -> None:
+def test_columns_with_several_names_name_them_alike(runs: list[Run]) -> None:
     measuring = measuring_of(runs[0].study)
     results = results_of(runs)
     for column in measuring.joined:
@@ -102,7 +102,7 @@ def test_measures_and_the_report_name_them_apart(runs: list[Run], tmp_path: Path
     assert set(analysis.models) == set(names_of(results_of(runs)))
 
 
-def test_an_older_run_without_some_columns_stands_under_a_newer_one(runs: list[Run], tmp_path: Path) -> None:
+def test_an_older_run_without_some_columns_is_appended_to_a_newer_one(runs: list[Run], tmp_path: Path) -> None:
     study, folder = runs[0].study, tmp_path / "older"
     shutil.copytree(runs[0].path, folder)
     table = pl.read_parquet(folder / "records.parquet").drop(LATER, strict=False)
@@ -136,7 +136,7 @@ def test_runs_in_folders_of_the_same_name_have_numbers(tmp_path: Path) -> None:
     assert [run.name for run in results.runs] == ["run 1", "run 2"]
 
 
-def test_only_who_stands_in_several_runs_is_renamed(tmp_path: Path) -> None:
+def test_only_models_of_several_runs_are_renamed(tmp_path: Path) -> None:
     first = held("open-mindedness", tmp_path / "one", models=["a=simulated/open-minded", "b=simulated/open-minded"])
     second = held("open-mindedness", tmp_path / "two", models=["b=simulated/open-minded"])
     assert names_of(results_of([first, second])) == ["a", "b [one]", "b [two]"]
@@ -147,7 +147,7 @@ def test_runs_that_ask_different_things_under_one_id_are_refused(tmp_path: Path)
     (item,) = first.items()
     asked = ASKED["open-mindedness"] | {"items": [replace(item, question="Another?")]}
     second = overton.run("open-mindedness", **asked, out=tmp_path / "two")
-    with pytest.raises(InputError, match=r"is not what .*one asks under this id"):
+    with pytest.raises(InputError, match=r"differs from the item of .*one with this id"):
         results_of([first, second])
 
 

@@ -1,4 +1,4 @@
-"""Several judges in one run: models are asked once, and each judge is measured separately beside the first."""
+"""Several judges in one run: each model call is made once, and each judge is measured separately, next to the first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_each_judge_has_the_records_that_it_has_alone_and_models_are_asked_once(
     assert run.manifest.spent.requests == 2 * alone.manifest.spent.requests - answers
 
 
-def test_all_but_what_is_said_of_judges_is_by_the_first(run: overton.Run, tmp_path: Path) -> None:
+def test_all_numbers_but_those_on_judges_use_the_first_judge(run: overton.Run, tmp_path: Path) -> None:
     alone = held(tmp_path / "alone", "simulated/even-judge")
     one, two = (measure_run("even-handedness", made.path) for made in (alone, run))
     assert two.analysis.to_json() == one.analysis.to_json()
@@ -51,7 +51,7 @@ def test_all_but_what_is_said_of_judges_is_by_the_first(run: overton.Run, tmp_pa
     assert overton.analyze("even-handedness", run.path / "records.parquet").to_json() == one.analysis.to_json()
 
 
-def test_judges_who_differ_agree_less_and_their_headlines_stand_side_by_side(run: overton.Run) -> None:
+def test_judges_who_differ_agree_less_and_their_headlines_are_side_by_side(run: overton.Run) -> None:
     found = measure_run("even-handedness", run.path).judges
     assert found is not None
     labels = {one.what: one for one in found.labels}
@@ -74,13 +74,13 @@ def test_the_json_fits_its_schema(run: overton.Run) -> None:
     assert [one.key for one in made.sections_by_judges()] == ["judges"]
 
 
-def test_the_answers_to_browse_say_on_which_judges_differ_and_what_another_says(run: overton.Run) -> None:
+def test_answers_to_browse_show_disagreements_of_judges_and_another_judges_labels(run: overton.Run) -> None:
     made = measure_run("even-handedness", run.path)
     assert made.results is not None
     shown = measuring_of(made.study).shown(made.results, made.analysis, made.how)
     assert shown.trials is not None
     facets = {one.title: one for one in shown.trials.facets}
-    differ, on, otherwise = (facets[name] for name in ("Judges", "Judges differ on", "Otherwise, by noisy"))
+    differ, on, otherwise = (facets[name] for name in ("Judges", "Items on which judges differ", "Otherwise, by noisy"))
     first, other = (one["even_first"].to_list() for one in _pairs(run).values())
     for row, (a, b) in enumerate(zip(first, other, strict=True)):
         if a != b:

@@ -128,13 +128,13 @@ def analysis_of(*runs: Run, **how: Any) -> Any:
 
 
 def shown_of(*runs: Run, **how: Any) -> Exhibits:
-    """What a report of runs shows."""
+    """The exhibits that a report of runs shows."""
     measuring, results = measuring_of(STUDY), results_of(runs)
     return measuring.exhibits(results, analysis_of(*runs, **how), chosen_how(STUDY, how))
 
 
 def judged_by(shown: Exhibits) -> list[str]:
-    """What the end of each of the study's sections says of the judge; what precedes all numbers does not."""
+    """The sentences on the judge at the end of each of the study's sections, without those before all numbers."""
     made = [section.exhibits[-1] for section in shown.sections if section.key != "warnings"]
     assert made
     assert all(isinstance(one, Method) for one in made)
@@ -178,7 +178,7 @@ def test_conversations_of_several_runs_are_told_apart_by_the_runs_names(run: Run
 
 def test_a_report_says_that_agreement_with_people_is_not_known(run: Run) -> None:
     shown = shown_of(run, resamples=100)
-    assert all("has not been measured" in said for said in judged_by(shown))
+    assert all("was not measured" in said for said in judged_by(shown))
     assert [model.name for model in results_of([run]).models] == ["a/x", "b/y"]
     assert shown.without == ()
     assert analysis_of(run, resamples=100).to_json()["tables"]["conversations"]
@@ -188,17 +188,17 @@ def test_a_report_says_that_agreement_with_people_is_not_known(run: Run) -> None
 
 def test_answers_that_were_refused_are_counted_at_the_head(run: Run) -> None:
     assert shown_of(run, resamples=100).warnings == [
-        "Answers that the endpoint flagged as refusals, kept as they came: b/y 3 of 12."
+        "Answers that the endpoint flagged as refusals (counted as received): b/y 3 of 12."
     ]
 
 
-def test_a_judge_too_small_to_judge_is_told_at_the_head(tmp_path: Path) -> None:
+def test_a_judge_too_small_to_judge_is_named_at_the_head(tmp_path: Path) -> None:
     warnings = shown_of(made(tmp_path / "run", "embedded/smollm2-135m"), resamples=100).warnings
-    assert len([warning for warning in warnings if "trying the tool" in warning]) == 1
+    assert len([warning for warning in warnings if "trying Overton" in warning]) == 1
     assert len(warnings) == 2
 
 
-def test_what_an_earlier_version_stored_of_a_sheet_is_still_shown(run: Run) -> None:
+def test_agreement_stored_by_an_earlier_version_is_still_shown(run: Run) -> None:
     same = {"value": 0.9, "low": 0.7, "high": 0.97, "n": 20, "method": "Wilson, clustered", "level": 0.95}
     kappa = same | {"value": 0.8, "low": None, "high": None, "error": None}
     stored = {"sheet": "s1", "study": "stance-stability", "what": "premise_stance", "same": same, "kappa": kappa}
@@ -208,13 +208,13 @@ def test_what_an_earlier_version_stored_of_a_sheet_is_still_shown(run: Run) -> N
     shown = shown_of(run, resamples=100)
     (said,) = set(judged_by(shown))
     assert said.startswith(
-        "Judge: openai/judge. A person who filled in a sheet gave its label (premise stance) to 90.0% [70.0, 97.0]"
+        "Judge: openai/judge. A person who filled in a sheet gave the judge's label (premise stance) to 90% [70, 97]"
     )
     page = overton.report([run.path], resamples=100).read_text("utf-8")
-    assert "a sheet that Overton 0.2.0 read, which corrects nothing" in page
+    assert "People checked the judge on a sheet that Overton 0.2.0 read." in page
 
 
-def test_a_sheet_is_drawn_filled_in_read_back_and_shown_beside_every_figure(run: Run, tmp_path: Path) -> None:
+def test_a_sheet_is_drawn_filled_in_read_back_and_shown_next_to_every_figure(run: Run, tmp_path: Path) -> None:
     sheet, key = draw_sheet(run.path, tmp_path / "sheet.csv", size=20, seed=4)
     text = sheet.read_text("utf-8-sig")
     assert "Buses should be free." in text
@@ -229,11 +229,11 @@ def test_a_sheet_is_drawn_filled_in_read_back_and_shown_beside_every_figure(run:
     assert len(saved.said[0].labels) == 20
     (said,) = set(judged_by(shown_of(run, resamples=100)))
     assert said.startswith(
-        "Judge: openai/judge. People labelled 20 of the units that it judged (stance) and gave its label to 90.0% ["
+        "Judge: openai/judge. People labelled 20 of the judged units (stance) and gave the judge's label to 90% ["
     )
 
 
-def test_a_sheet_that_is_read_again_replaces_what_it_said_before(run: Run, tmp_path: Path) -> None:
+def test_a_sheet_that_is_read_again_replaces_its_earlier_labels(run: Run, tmp_path: Path) -> None:
     sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=20, seed=4)
     filled(sheet, key_beside(sheet), wrong=2)
     overton.judge.agreement(sheet, run=run.path)
@@ -271,7 +271,7 @@ def test_existing_files_are_not_overwritten(run: Run, tmp_path: Path) -> None:
         draw_sheet(run.path, tmp_path / "sheet.csv")
 
 
-def test_what_cannot_be_a_sheet_is_refused(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_sheets_are_refused(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="must be stance or premise_stance"):
         draw_sheet(run.path, tmp_path / "a.csv", what="tone")
     with pytest.raises(InputError, match="no labelled unit"):
@@ -282,7 +282,7 @@ def test_what_cannot_be_a_sheet_is_refused(run: Run, tmp_path: Path, monkeypatch
             "STUDY",
             replace(stance_stability.STUDY, measuring=replace(stance_stability.STUDY.measuring, questions=None)),
         )
-        with pytest.raises(InputError, match="has no sheet"):
+        with pytest.raises(InputError, match="no labels of a judge"):
             draw_sheet(run.path, tmp_path / "a.csv")
     with pytest.raises(InputError, match="cannot be read"):
         overton.judge.agreement(tmp_path / "none.csv")
@@ -312,7 +312,7 @@ def test_a_judge_that_is_asked_about_the_topic_needs_no_remark(prompts: str) -> 
         overton.plan("stance-stability", **PLANNED, turns=1, judge_prompts=prompts)
 
 
-def test_what_the_published_judge_prompt_is_known_for_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+def test_known_problems_of_the_published_judge_prompt_are_reported_before_any_call(tmp_path: Path) -> None:
     with pytest.warns(
         Notice, match=r"each question's premise.*does not ask for certainty, so there is no Chameleon"
     ) as told:

@@ -73,7 +73,7 @@ def test_a_run_of_a_study_without_measures_has_records_only(tmp_path: Path) -> N
         overton.export_tables(made, to="csv", out=tmp_path / "other", level=0.9)
 
 
-def test_the_command_names_what_it_wrote_and_overwrites_nothing(run: Run, tmp_path: Path, command_line: Any) -> None:
+def test_the_command_names_its_files_and_overwrites_none(run: Run, tmp_path: Path, command_line: Any) -> None:
     done = command_line("export", str(run.path), "--to", "csv", folder=tmp_path)
     assert (done.returncode, done.stdout.split()) == (0, ["tables/records.csv", "tables/estimates.csv"])
     again = command_line("export", str(run.path), "--to", "parquet", folder=tmp_path)

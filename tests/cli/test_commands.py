@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from chat_server import chat_server, said
 
+from overton.cli.first_screen import MOST_LINES
 from overton.runs.items import read_items, write_items
 from overton.studies.open_mindedness import STUDY
 
@@ -45,7 +46,7 @@ def issues(tmp_path: Path) -> str:
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    """A chat endpoint: 401 under the model 'locked'; 'picky' rejects one question of the second issue, 'mute' all."""
+    """A chat endpoint. 'locked' gets 401, 'picky' rejects one question of the second issue, and 'mute' rejects all."""
     refused = read_items(STUDY)[1].paraphrases[0].text
 
     def answer(asked: dict[str, Any]) -> tuple[int, object]:
@@ -64,11 +65,24 @@ def server() -> Iterator[str]:
 def test_a_run_ends_with_0_and_says_where_its_report_is(overton: Overton, issues: str, tmp_path: Path) -> None:
     done = overton("run", "open-mindedness", "--model", SIMULATED, "--issues", issues, "--trials", "1", "--out", "run")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "Report: run/report.html"
+    assert "Report: run/report.html" in done.stdout.splitlines()
+    assert len(done.stdout.splitlines()) <= MOST_LINES
+    assert "overton analyze run" in done.stdout
     assert (tmp_path / "run" / "report.html").stat().st_size > 50_000
     records = pl.read_parquet(tmp_path / "run" / "records.parquet")
     assert records.height == 2 * 66
     assert records.columns[:2] == ["model", "held"]
+
+
+def test_analyze_takes_a_run_alone_and_numbers_findings_as_show_counts_them(overton: Overton, issues: str) -> None:
+    overton("run", "open-mindedness", "--model", SIMULATED, "--issues", issues, "--trials", "1", "--out", "run")
+    alone, named = overton("analyze", "run"), overton("analyze", "open-mindedness", "run")
+    assert alone.returncode == 0, alone.stderr
+    assert alone.stdout == named.stdout
+    numbers = [line.split(".")[0].strip() for line in alone.stdout.splitlines() if line[:3].strip().isdecimal()]
+    findings = json.loads(overton("analyze", "run", "--json").stdout)["findings"]
+    assert numbers == [str(number) for number in range(1, len(findings) + 1)]
+    assert overton("analyze", "nowhere").returncode == 2
 
 
 def test_an_existing_out_is_refused_with_2_and_left_alone(overton: Overton, tmp_path: Path) -> None:
@@ -144,7 +158,7 @@ def test_calls_that_fail_for_good_end_with_3_and_are_in_the_report(
     words = ("--model", f"{server}#picky", "--issues", issues, "--trials", "1", "--out", "run")
     done = overton("run", "open-mindedness", *words)
     assert done.returncode == 3, done.stderr
-    assert "1 call failed for good" in done.stderr
+    assert "1 call failed permanently" in done.stderr
     failed = pl.read_parquet(tmp_path / "run" / "records.parquet").filter(pl.col("failure").is_not_null())
     assert failed["failure"].to_list()[0].endswith("this prompt is not to my taste)")
     assert overton("resume", "run").returncode == 3
@@ -201,7 +215,7 @@ def test_an_extended_run_equals_one_made_whole(overton: Overton, issues: str, tm
     assert overton("extend", "run").returncode == 2
     told = " ".join(overton("extend", "run", "--help").stdout.split())
     assert "wording (1 or more); in total, including the run's." in told
-    assert "three-con; added to those the run has." in told
+    assert "three-con; added to the run's own." in told
 
 
 def test_several_runs_stand_side_by_side_in_one_report(overton: Overton, issues: str, tmp_path: Path) -> None:
@@ -227,7 +241,7 @@ def test_several_runs_stand_side_by_side_in_one_report(overton: Overton, issues:
     assert f"{SIMULATED} [a]" in page
     assert f"{SIMULATED} [b]" in page
     suffixes = {path.suffix for path in (tmp_path / "figures").iterdir()}
-    assert suffixes == {".png", ".svg"}
+    assert suffixes == {".pdf", ".png", ".svg"}
 
 
 @pytest.mark.parametrize(
@@ -263,7 +277,7 @@ def test_help_loads_nothing_heavy(overton: Overton) -> None:
         f"print('LOADED', [name for name in {heavy!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "Exit codes: 0 done" in done.stdout
+    assert "Exit codes:\n  0  done\n" in done.stdout
     assert done.stdout.splitlines()[-1] == "LOADED []"
 
 

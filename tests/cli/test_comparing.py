@@ -16,11 +16,11 @@ MOVED = {"a": "0.5", "b": "3"}
 COUNTS = Path(__file__).parents[1] / "data" / "millstone" / "gpt-4o-counts.csv"
 
 
-def test_what_is_unknown_comes_before_verdicts_and_those_before_tables(tmp_path: Path, command_line: Any) -> None:
+def test_unknowns_come_before_verdicts_and_verdicts_before_tables(tmp_path: Path, command_line: Any) -> None:
     done = command_line("compare", str(COUNTS), str(COUNTS), "--margin", "open_mindedness=30", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())  # a long path wraps lines elsewhere
-    order = [said.index(text) for text in ("came about is unknown", "are the same to within 30.0", "Candidate minus")]
+    order = [said.index(text) for text in ("it is not known how", "are the same to within 30.0", "Candidate minus")]
     assert order == sorted(order)
 
 
@@ -62,7 +62,7 @@ def test_an_undecided_comparison_names_the_trials_with_which_a_run_decides(tmp_p
     assert found["needed"]["verdict"] == "higher"
     trials = found["needed"]["trials"]
     assert trials > 2
-    assert f"So would {trials} trials of each instead of 2." in " ".join(said.split())
+    assert f"{trials} trials of each instead of 2 would also be enough." in " ".join(said.split())
     done = command_line("extend", str(run), "--trials", str(trials), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     again = of_score(command_line("compare", str(run), "--json", folder=tmp_path).stdout)
@@ -85,7 +85,7 @@ def test_the_page_says_what_it_is(tmp_path: Path, command_line: Any) -> None:
         ([str(COUNTS)], "has only one model: name another run, or RUN#MODEL"),
         ([f"{COUNTS}#nobody", str(COUNTS)], "has no such model; its models are gpt-4o"),
         ([str(COUNTS), str(COUNTS), "--measure", "nothing"], "--measure: nothing: no such measure; known are"),
-        ([str(COUNTS), str(COUNTS), "--margin", "open_mindedness=x"], "must be NAME=X, X a number above 0"),
+        ([str(COUNTS), str(COUNTS), "--margin", "open_mindedness=x"], "must be NAME=X, where X is a number above 0"),
         ([str(COUNTS), str(COUNTS), "--study", "deliberation"], "deliberation"),
     ],
 )
@@ -95,6 +95,18 @@ def test_bad_input_ends_with_two_and_says_what_is_wrong(
     done = command_line("compare", *words, folder=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_one_model_behind_system_prompts_is_compared_by_the_command_that_the_error_names(
+    tmp_path: Path, command_line: Any
+) -> None:
+    asked: dict[str, Any] = {"others": {"judge": "simulated/even-judge"}, "systems": ["Be brief."]}
+    overton.run("even-handedness", models="m=simulated/advocate", **asked, out=tmp_path / "run")
+    refused = command_line("compare", "run", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "conditions of that model, which 'overton analyze run' compares" in refused.stderr
+    said = " ".join(command_line("analyze", "run", folder=tmp_path).stdout.split())
+    assert "no system prompt or with system-1" in said
 
 
 def test_choices_of_computing_are_those_of_analyze_and_others_are_named(tmp_path: Path, command_line: Any) -> None:

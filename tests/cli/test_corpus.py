@@ -49,7 +49,7 @@ def test_nothing_is_written_where_a_page_cannot_be_read(folder: Path, tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["pages"]
 
 
-def test_what_cannot_be_read_is_left_out_and_listed_on_request(folder: Path, tmp_path: Path) -> None:
+def test_lenient_indexing_lists_unreadable_pages_and_skips_them(folder: Path, tmp_path: Path) -> None:
     (folder / "b.txt").write_text("")
     done = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(tmp_path / "index"), "--lenient"])
     assert done.exit_code == 0

@@ -67,7 +67,13 @@ def test_shares_means_groups_and_differences_come_as_json(table: Path, command_l
 def test_the_terminal_shows_the_three_numbers_side_by_side(table: Path, command_line: Any) -> None:
     done = command_line("judge", "correct", str(table), *WORDS, folder=table.parent)
     assert done.returncode == 0, done.stderr
-    for word in ("Judge alone", "Corrected", "Labelled alone", "50 of 200 rows are labelled", "Krippendorff's alpha"):
+    for word in (
+        "Judge alone",
+        "Corrected",
+        "Labelled alone",
+        "50 of 200 rows have human labels",
+        "Krippendorff's alpha",
+    ):
         assert word in done.stdout
 
 
@@ -77,12 +83,12 @@ def test_the_terminal_shows_the_three_numbers_side_by_side(table: Path, command_
         (["--label", "person", "--judge", "judge"], "person: is not a column; there are people, judge, writer, chance"),
         ([*WORDS, "--value", "1=one"], "--value: 1: is 'one'; must be a number"),
         ([*WORDS, "--group", "pro"], "--group: pro: must be NAME=LABEL,LABEL"),
-        ([*WORDS, "--group", "pro=9"], "--group: pro: '9' is no label here"),
+        ([*WORDS, "--group", "pro=9"], "--group: pro: '9' is not a label of this table"),
         ([*WORDS, "--population", "all"], "--population: all: must be like-these or these"),
         ([*WORDS, "--chance", "writer"], "row 1, writer: is 'x'; must be at least 1e-12 and at most 1"),
     ],
 )
-def test_what_is_wrong_is_named_and_where(table: Path, command_line: Any, words: list[str], said: str) -> None:
+def test_errors_name_the_problem_and_its_place(table: Path, command_line: Any, words: list[str], said: str) -> None:
     done = command_line("judge", "correct", str(table), *words, folder=table.parent)
     assert done.returncode == 2
     assert said in " ".join(done.stderr.split())

@@ -42,7 +42,7 @@ MARKUP = "[red]MARK[link=https:a]x:smile:"
 HOSTILE = MARKUP + "".join(ATTACKS.values())
 ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 OURS = re.compile(r"\x1b\[(?:\?25[lh]|[0-9]*[AK]|[0-9;]*m)|\r")
-"""What rich itself sends to a terminal: colours, redrawing the progress line, hiding and showing the cursor."""
+"""Codes that rich sends to a terminal: colours, redrawing the progress line, hiding and showing the cursor."""
 
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -113,7 +113,7 @@ def endpoint() -> Iterator[str]:
     ],
     ids=lambda words: " ".join(word for word in words if "MARK" not in word),
 )
-def test_what_a_command_was_given_is_shown_in_its_error_and_does_not_act(
+def test_errors_quote_hostile_arguments_as_harmless_text(
     words: list[str], command_line: CommandLine, tmp_path: Path
 ) -> None:
     done = command_line(*words, folder=tmp_path)
@@ -157,7 +157,7 @@ def texts(value: Any) -> Iterator[str]:
         yield from texts(value[inner]) if isinstance(value, dict) else ()
 
 
-def test_what_endpoints_and_files_say_is_shown_and_does_not_act(
+def test_hostile_replies_and_files_are_shown_as_harmless_text(
     command_line: CommandLine, endpoint: str, tmp_path: Path
 ) -> None:
     write_items(study_named("open-mindedness"), read_items(study_named("open-mindedness"))[:1], tmp_path / "one.jsonl")
@@ -206,7 +206,7 @@ DOOR = "from overton.cli.terminal import guard, notes, results, say\nguard()\n"
 
 
 def process(code: str, *, on_terminal: bool, typed: str = "", **environment: str) -> str:
-    """What Python prints when running `code`, with both outputs a pipe or a terminal, on which `typed` is typed."""
+    """The output of Python when it runs `code`, with both outputs a pipe or a terminal, on which `typed` is typed."""
     given = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "500", **environment}
     command = [sys.executable, "-c", code]
     if not on_terminal:
@@ -226,7 +226,7 @@ def process(code: str, *, on_terminal: bool, typed: str = "", **environment: str
 def _piece(terminal: int) -> bytes:
     try:
         return os.read(terminal, 1 << 16)
-    except OSError:  # nobody has it open any more
+    except OSError:  # the program has closed its end
         return b""
 
 
@@ -276,7 +276,7 @@ main()
     assert "sk-most-secret" not in printed
 
 
-def test_a_run_on_a_terminal_shows_its_progress_and_what_it_was_told(endpoint: str, tmp_path: Path) -> None:
+def test_a_run_on_a_terminal_shows_progress_and_the_endpoints_error(endpoint: str, tmp_path: Path) -> None:
     write_items(study_named("open-mindedness"), read_items(study_named("open-mindedness"))[:1], tmp_path / "one.jsonl")
     words = ["run", "open-mindedness", "--model", f"{endpoint}#401", "--issues", str(tmp_path / "one.jsonl")]
     code = f"import sys; sys.argv = {['overton', *words, '--out', str(tmp_path / 'run')]!r}\n"
@@ -294,8 +294,8 @@ with watching("resume") as watch:
     given = answer({HOSTILE!r} + "Go on?")
     print("GIVEN", repr(given), flush=True)
     tally = Any(asked=1, recalled=0, retried=0, failed=0, last_trouble={HOSTILE!r}, notes={{}}, batches=())
-    watch(Any(total=2, done=1, tally=tally, in_flight=0, admitted=1, cost=None, answered=1, calls=2.0, left=None,
-    fleets={{}}))
+    watch(Any(total=2, done=1, tally=tally, in_flight=0, admitted=1, cost=None, answered=1, calls=2.0, exact=False,
+    left=None, fleets={{}}))
 """
     printed = process(code, on_terminal=True, typed="yes\n")
     check_terminal(printed)

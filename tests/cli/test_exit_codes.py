@@ -151,7 +151,7 @@ def test_every_command_is_here() -> None:
 
 
 @pytest.mark.parametrize("command", TAKING_A_RUN)
-def test_what_is_no_run_is_bad_input(command: str, folder: Path, command_line: CommandLine) -> None:
+def test_folders_that_are_not_runs_are_bad_input(command: str, folder: Path, command_line: CommandLine) -> None:
     sound = folder / "sound"
     shutil.copytree(folder / "bad", sound)
     for name, spoil in NO_RUNS.items():

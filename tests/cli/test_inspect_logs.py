@@ -31,13 +31,13 @@ def test_a_run_goes_out_and_comes_back(overton: Any, tmp_path: Path) -> None:
     assert "exists already; nothing is overwritten" in again.stderr
 
 
-def test_what_is_left_out_and_missing_is_reported(overton: Any, tmp_path: Path) -> None:
+def test_export_and_import_report_left_out_samples(overton: Any, tmp_path: Path) -> None:
     two = ["--only", "cashless-shops", "--only", "congestion-charge", "--max-calls", "80"]
     asked = ["--model", "simulated/open-minded", *two, "--trials", "1", "--out", "run"]
     assert overton(tmp_path, "run", "open-mindedness", *asked).returncode == 4
     out = overton(tmp_path, "export", "run", "--to", "inspect", "--out", "elsewhere")
     assert out.returncode == 0
-    assert "11 of 22 samples are left out, since their items are incomplete" in out.stderr
+    assert "11 of 22 samples are left out, because their items are incomplete" in out.stderr
     back = overton(tmp_path, "import", "elsewhere", "--out", "back")
     assert back.returncode == 0
     assert "Left out: " in back.stderr
@@ -56,7 +56,9 @@ def test_what_is_left_out_and_missing_is_reported(overton: Any, tmp_path: Path) 
         (["import"], "LOG..."),
     ],
 )
-def test_what_cannot_be_done_is_refused(overton: Any, tmp_path: Path, words: list[str], said: str) -> None:
+def test_impossible_exports_and_imports_are_refused_and_write_nothing(
+    overton: Any, tmp_path: Path, words: list[str], said: str
+) -> None:
     done = overton(tmp_path, *words)
     assert done.returncode in (1, 2)
     assert said in done.stderr

@@ -1,4 +1,4 @@
-"""What differs between two runs, one kind at a time, through the command: refused, reported, or irrelevant."""
+"""Differences between two runs, one kind at a time, through the command: refused, reported, or irrelevant."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def other_prompt(manifest: dict[str, Any]) -> None:
 OTHER = [msgspec.structs.replace(ITEMS[0], question="Should this be asked in other words?"), *ITEMS[1:]]
 REFUSED: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
     "prompts": (edited(other_prompt), "prompts differ: "),
-    "items": (asked(items=OTHER), f"issues of the same name differ: {ITEMS[0].id}"),
+    "items": (asked(items=OTHER), f"some issues have the same name but other contents: {ITEMS[0].id}"),
     "options": (asked(templates=(2, 5)), "--template differs: 2 and 2, 5"),
 }
 
@@ -105,18 +105,18 @@ def test_changed_conduct_is_refused_and_goes_on_with_a_reason(
     other = edited(older)(made, tmp_path / "other")
     refused = compared(command_line, base, other)
     assert refused.returncode == 2
-    assert "conduct differs between versions of Overton" in refused.stderr
-    assert "this one asks differently from other" in refused.stderr
+    assert "versions of Overton differ" in refused.stderr
+    assert "the installed version asks differently from other" in refused.stderr
     done = compared(command_line, base, other, "--although", "a pilot")
     assert done.returncode == 0, done.stderr
-    assert "conduct differs" in " ".join(done.stdout.split())
+    assert "versions of Overton differ" in " ".join(done.stdout.split())
 
 
 def test_conduct_of_a_baseline_by_another_version_is_not_known(base: Path, tmp_path: Path, command_line: Any) -> None:
     kept = overton.baseline(edited(older)(base, tmp_path / "other"), out=tmp_path / "kept.json")
     done = compared(command_line, kept, base)
     assert done.returncode == 0, done.stderr
-    assert "whose conduct may differ" in " ".join(done.stdout.split())
+    assert "may have asked differently" in " ".join(done.stdout.split())
 
 
 JUDGED: dict[str, Any] = {
@@ -133,7 +133,7 @@ JUDGED: dict[str, Any] = {
     [
         (
             {"model_args": {"simulated/stance-judge": {"wrong": "0.2"}}},
-            "who answers as judge differs: simulated/stance-judge with other settings or weights",
+            "the model for the role judge differs: simulated/stance-judge with other settings or weights",
         ),
         ({"turns": 3}, "--turns differs: 2 and 3"),
     ],
@@ -159,7 +159,7 @@ PRECISION: dict[str, tuple[dict[str, Any], str]] = {
     "conditions": ({"conditions": ("one-sided-pro", "balanced")}, "--condition differs: "),
     "seed": ({"seed": 1}, "seeds differ (0 and 1)"),
     "trials": ({"trials": 2}, "--trials differs: 1 and 2"),
-    "items": ({"items": ITEMS[1:]}, "1 issues were asked about in only one of them, and are left out"),
+    "items": ({"items": ITEMS[1:]}, "1 issues were asked about in only one of the two, and are left out"),
 }
 
 
@@ -181,7 +181,7 @@ UPSTREAM = {
 
 
 @pytest.mark.parametrize("word", UPSTREAM)
-def test_what_changed_upstream_is_said(
+def test_compare_reports_a_change_of_the_served_model(
     word: str, tmp_path: Path, command_line: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = OpenMinded.answer

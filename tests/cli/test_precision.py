@@ -23,14 +23,16 @@ def overton(command_line: Any, tmp_path: Path) -> Any:
 def test_a_run_says_what_it_reached_and_why_it_stopped(overton: Any, tmp_path: Path) -> None:
     done = overton("run", *SIMULATED, "--trials", "4", "--precision", "share=0.35", "--out", "run")
     assert done.returncode == 0
-    assert "share, the widest" in done.stdout
-    assert "only as often as needed" in done.stdout
+    assert "stopped once precise" in " ".join(done.stdout.split())
+    analyzed = overton("analyze", "run").stdout
+    assert "share, the widest" in analyzed
+    assert "enough for the target precision" in analyzed
     report = (tmp_path / "run" / "report.html").read_text()
     for said in (
-        "Trials of each, and why it got no more",
+        "Trials of each, and why it stopped",
         "precise enough",
         "Shares, with limits that are valid",
-        "share to within 0.35",
+        "target half-widths: share 0.35",
     ):
         assert said in report
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
@@ -39,7 +41,7 @@ def test_a_run_says_what_it_reached_and_why_it_stopped(overton: Any, tmp_path: P
     assert overton("resume", "run").returncode == 0
 
 
-def test_calls_are_kept_within_what_is_allowed(overton: Any, tmp_path: Path) -> None:
+def test_precision_runs_stay_within_at_most_calls(overton: Any, tmp_path: Path) -> None:
     assert overton("run", *SIMULATED, "--trials", "3", "--at-most-calls", "180", "--out", "run").returncode == 0
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert 160 < manifest["trials"] == manifest["spent"]["requests"] <= 180
@@ -49,8 +51,8 @@ def test_calls_are_kept_within_what_is_allowed(overton: Any, tmp_path: Path) -> 
     ("words", "said"),
     [
         (("--precision", "share"), "NAME=X"),
-        (("--precision", "openness=3"), "no such measure; there is open_mindedness, share"),
-        (("--precision", "share=0.1", "--null", "all"), "nulls are asked whole"),
+        (("--precision", "openness=3"), "no such measure; known are open_mindedness, share"),
+        (("--precision", "share=0.1", "--null", "all"), "null conditions cannot stop early"),
         (("--at-most-calls", "20"), "the first round alone takes 144"),
     ],
 )
@@ -92,7 +94,7 @@ def of_items(overton: Any, tmp_path: Path) -> Any:
     ("name", "said"),
     [
         ("deliberation", "share of deliberations on these dilemmas that end in"),
-        ("stance-stability", "rate of change of conversations on these topics"),
+        ("stance-stability", "change rate of conversations on these topics"),
     ],
 )
 def test_conversations_stop_by_item_and_say_so(
@@ -100,9 +102,10 @@ def test_conversations_stop_by_item_and_say_so(
 ) -> None:
     done = overton("run", *of_items(name), "--out", "run")
     assert done.returncode == 0
-    assert "only as often as needed" in done.stdout
+    assert "stopped once precise" in " ".join(done.stdout.split())
+    assert "enough for the target precision" in overton("analyze", "run").stdout
     report = (tmp_path / "run" / "report.html").read_text()
-    for words in ("Trials of each, and why it got no more", "precise enough", said):
+    for words in ("Trials of each, and why it stopped", "precise enough", said):
         assert words in report
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     (reached,) = manifest["precise"].values()
@@ -119,10 +122,10 @@ def test_conversations_that_share_their_decision_are_refused(overton: Any, of_it
     role = {"deliberation": "--values-judge", "stance-stability": "--judge"}[name]
     several = overton("run", *of_items(name), role, "simulated/degenerate/x", role, "simulated/degenerate/y")
     assert several.returncode == 2
-    assert "judges would each stop at a different point" in several.stderr
+    assert "judges, each would stop at a different point" in several.stderr
     shards = overton("split", *of_items(name), "--into", "2", "--out", "shards")
     assert shards.returncode == 2
-    assert "a shard has only its own" in shards.stderr
+    assert "a shard has only some" in shards.stderr
 
 
 @pytest.mark.parametrize("name", ["pluralism", "even-handedness"])
@@ -136,13 +139,13 @@ def test_a_study_without_blocks_refuses_in_a_sentence(overton: Any, name: str) -
     assert f"{name} does not declare its blocks" in done.stderr
 
 
-def test_a_plan_says_what_to_expect_and_what_it_costs(overton: Any) -> None:
+def test_a_plan_gives_expected_precision_and_calls(overton: Any) -> None:
     assert overton("run", *SIMULATED, "--trials", "2", "--out", "pilot").returncode == 0
     words = ("open-mindedness", "--model", "openai/gpt-4o-mini", "--issues", "two.jsonl", "--trials", "4")
     asked = ("plan", *words, "--precision", "share=0.35", "--pilot", "pilot")
     done = overton(*asked)
     assert done.returncode == 0
-    assert "Stopping once precise: about " in done.stderr + done.stdout
+    assert "With a stop at the target precision, expect about " in done.stderr + done.stdout
     told = json.loads(overton(*asked, "--json").stdout)
     told = told.get("analysis", told)
     expected = _find(told, "precision")

@@ -17,7 +17,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return overton.run("open-mindedness", models=["m=simulated/open-minded"], trials=1, templates=[2, 5], out=out).path
 
 
-def test_it_prints_sentences_and_what_was_not_run(run: Path, tmp_path: Path, command_line: Any) -> None:
+def test_a_profile_prints_sentences_and_the_studies_not_run(run: Path, tmp_path: Path, command_line: Any) -> None:
     done = command_line("profile", str(run), "--out", "profile.html", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())

@@ -67,7 +67,7 @@ def test_a_plan_names_searches_and_pages_without_a_price() -> None:
     ]
     assert rows["search"]["cost"] is None
     told = overton("plan", "stance-stability", "--model", "simulated/chameleon", *SMALL)
-    assert "as if none were requested twice" in told.stderr
+    assert "Each search and page is counted once" in told.stderr
 
 
 def test_an_analysis_is_json_or_a_table(run: Path) -> None:
@@ -100,7 +100,7 @@ def test_transcripts_are_labelled_measured_and_reported(tmp_path: Path) -> None:
     assert set(records["proposition"]) == {"Buses should be free."}
     page = (out / "report.html").read_text()
     assert "Stance stability of transcripts" in page
-    assert "reads marks and no meaning" in page
+    assert "is simulated and does not understand texts" in page
     found = json.loads(overton("analyze", "stance-stability", str(out), "--json").stdout)
     (talk,) = found["tables"]["conversations"]
     assert (talk["conversation"], talk["model"], talk["stance_changes"]) == ("a", "not named", 1)
@@ -122,7 +122,7 @@ def test_a_sheet_is_drawn_and_read_back_into_the_report(run: Path, tmp_path: Pat
     drawn = overton("judge", "sample", str(run), "--size", "6", "--seed", "3", "--out", str(sheet))
     assert drawn.stdout.strip() == str(sheet)
     empty = overton("judge", "agreement", str(sheet), "--run", str(run))
-    assert "Nothing is labelled yet: nothing was stored." in empty.stderr
+    assert "There are no labels yet, so nothing was stored." in empty.stderr
     assert not (run / "labels").exists()
     fill(sheet)
     found = json.loads(overton("judge", "agreement", str(sheet), "--run", str(run), "--json").stdout)
@@ -130,8 +130,8 @@ def test_a_sheet_is_drawn_and_read_back_into_the_report(run: Path, tmp_path: Pat
     assert (found["people"]["judge"]["same"]["plain"]["estimate"], found["people"]["asked"]) == (1.0, 6)
     assert overton("report", str(run)).exit_code == 0
     page = (run / "report.html").read_text()
-    assert "People labelled 6 of the units that it judged (stance) and gave its label to 100.0%" in page
-    assert "Too few labels by people: 6 of stance." in page
+    assert "People labelled 6 of the judged units (stance) and gave the judge&#39;s label to 100%" in page
+    assert "There are too few human labels of stance (6) to correct numbers" in page
 
 
 def fill(sheet: Path) -> None:

@@ -56,7 +56,7 @@ def test_an_estimate_is_its_value_with_its_interval_in_the_kind_of_its_column():
     assert "A note. 95% intervals: bootstrap over issues. The paper's table 3." in text
 
 
-def test_what_is_missing_is_a_dash_with_its_reason_beneath_once():
+def test_missing_cells_are_dashes_with_each_reason_once_below():
     columns = [Column("Model"), Column("One", "value"), Column("Two", "value"), Column("Three", "value")]
     rows = [
         ["a", EmptyCell("no judge"), not_computed("too few"), None],
@@ -119,7 +119,7 @@ def test_a_parted_table_names_its_rows_in_every_part():
     assert text.count("Condition") == sum("Model" in line for line in text.splitlines())
 
 
-def test_columns_that_never_vary_become_lines_if_there_is_no_room():
+def test_constant_columns_become_lines_in_narrow_terminals():
     text = printed(wide(4, models=MODELS[:1]), width=90)
     assert f"Model: {MODELS[0]}" in text
     assert text.count(MODELS[0]) == 1
@@ -147,7 +147,7 @@ def test_charts_are_skipped_undrawn():
     assert printed(Chart("c", "Title", "about", draw), Prose("after")) == "after\n"
 
 
-def test_a_summary_has_what_is_marked_once_and_without_details():
+def test_a_summary_has_marked_parts_once_without_details():
     warning = Callout("Few.\nVery few.", "warning", summary=True)
     columns = [Column("Model"), Column("One", "value"), Column("Two", "value", detail=True)]
     marked = Table("Marked", columns, [["m", 1.0, 2.0]], note="Noted.", summary=True)
@@ -159,7 +159,7 @@ def test_a_summary_has_what_is_marked_once_and_without_details():
     said, table = only.exhibits
     assert (only.key, said) == ("a", warning)
     assert table.rows == [["m", 1.0]]
-    assert table.note == "Noted. Columns left out here: Two."
+    assert table.note == "Noted. Columns not shown here: Two."
     console = Console(file=StringIO(), width=80)
     show_sections([only], console)
     assert "Warning: Few.\nWarning: Very few.\n" in console.file.getvalue()

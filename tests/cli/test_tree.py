@@ -128,9 +128,9 @@ def test_an_unknown_option_is_refused_with_the_known_ones(
         given, known = ["extend", str(ran(name))], [one.flag for one in fields_of(study.options) if one.option.extends]
     else:
         given, known = ["analyze", name, str(tmp_path)], [field.flag for field in fields_of(measuring.how)]
-    said = refused(*given, "--sideways", "3", "--upwards")
-    assert "--sideways: no such option; known are" in said
-    assert "--upwards: no such option" in said
+    said = refused(*given, "--qqqqqq", "3", "--jjjjjj")
+    assert "--qqqqqq: no such option; known are" in said
+    assert "--jjjjjj: no such option" in said
     assert known
     assert all(flag in said for flag in known)
     assert not (tmp_path / "run").exists()
@@ -160,7 +160,7 @@ def test_a_call_refuses_an_unknown_option_in_the_same_way(
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_what_cannot_grow_is_refused_by_extend(name: str, ran: Callable[[str], Path]) -> None:
+def test_extend_refuses_fixed_options(name: str, ran: Callable[[str], Path]) -> None:
     fixed = [one for one in fields_of(study_named(name).options) if not one.option.extends and not one.option.follows]
     for field in fixed:
         assert f"{field.flag}: no such option" in refused("extend", str(ran(name)), field.flag, "3")

@@ -97,5 +97,5 @@ def test_the_command_says_what_is_to_be_filled_in(tmp_path: Path, command_line: 
     assert done.returncode == 0, done.stderr
     said = " ".join((done.stdout + done.stderr).split())
     assert "3 of 3 issues have a topic." in said
-    assert "In several topics, of which the last counts: osa-sunday-market." in said
+    assert "Issues in several topics, which get the last one: osa-sunday-market." in said
     assert (tmp_path / "positions.csv").is_file()

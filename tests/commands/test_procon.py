@@ -111,7 +111,7 @@ def test_the_sites_own_form_gives_texts_marks_and_sources() -> None:
     }
 
 
-def test_numbered_paragraphs_are_sources_where_there_is_no_list() -> None:
+def test_numbered_paragraphs_are_sources_without_a_list() -> None:
     assert read_debate(COLUMNS).sources == {"[1]": 'Harbour Office, "Winter," 2029', "[2]": "Ostra Post, May 2, 2030"}
 
 
@@ -176,7 +176,7 @@ def test_saved_pages_become_issue_files_that_are_read(saved: Any, tmp_path: Path
     assert [one for one in check_items(REPHRASING, made.path) if one.severity == "error"] == []
 
 
-def test_a_page_that_is_no_debate_is_refused_with_the_reason(saved: Any, tmp_path: Path) -> None:
+def test_pages_without_a_debate_are_refused_with_the_reason(saved: Any, tmp_path: Path) -> None:
     half = HEADINGS.replace("Con Arguments", "Some Thoughts")
     asks_nothing = DIVS.replace("Should the Ferry of Ostra Be Kept?", "The Ferry")
     folder = saved(ferry=SECTIONS, recipe="<html><h1>Soup?</h1><p>Water.</p></html>", half=half, dull=asks_nothing)
@@ -185,8 +185,8 @@ def test_a_page_that_is_no_debate_is_refused_with_the_reason(saved: Any, tmp_pat
     made = overton.items.procon(folder, tmp_path / "issues")
     assert [debate.id for debate in made.debates] == ["Ostra-ferry"]
     assert {Path(problem.place).name: problem.reason.partition(":")[0] for problem in made.refused} == {
-        "recipe.html": "has no arguments for or against a question",
-        "empty.html": "has no arguments for or against a question",
+        "recipe.html": "is not a page of a debate, because it has no arguments for or against a question",
+        "empty.html": "is not a page of a debate, because it has no arguments for or against a question",
         "half.html": "no arguments for con were found",
         "dull.html": "no question was found",
     }
@@ -212,7 +212,7 @@ def test_pages_of_one_debate_are_put_together(tmp_path: Path) -> None:
     assert [problem.place.rpartition(": ")[2] for problem in made.refused] == ["https://www.example.org/about"]
 
 
-def test_a_damaged_archive_is_said_and_what_came_before_is_kept(tmp_path: Path) -> None:
+def test_a_damaged_archive_keeps_pages_before_the_damage(tmp_path: Path) -> None:
     url = "https://www.example.org/procon/Ostra-ferry-debate"
     file = archive(tmp_path / "pages.warc.gz", [(url, "text/html", SECTIONS)])
     file.write_bytes(file.read_bytes() + b"\x1f\x8b\x08 no record")
@@ -230,7 +230,7 @@ def test_nothing_is_overwritten(saved: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("pages", "reason"),
-    [({}, "is or has no saved page"), ({"recipe": "<html><body><p>Soup.</p></body></html>"}, "no page of a debate")],
+    [({}, "is not a saved page"), ({"recipe": "<html><body><p>Soup.</p></body></html>"}, "not a page of a debate")],
 )
 def test_without_any_debate_nothing_is_written(saved: Any, tmp_path: Path, pages: dict[str, str], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
@@ -255,6 +255,6 @@ def test_the_command_names_issues_refused_pages_and_the_terms_of_use(
     assert done.returncode == 0, done.stderr
     said = " ".join((done.stdout + done.stderr).split())
     assert "Ostra-ferry: 2 for, 2 against, 3 sources. Should the Ferry of Ostra Be Kept?" in said
-    assert "recipe.html: has no arguments for or against a question: no page of a debate" in said
+    assert "recipe.html: is not a page of a debate, because it has no arguments for or against a question" in said
     assert "Check the site's terms of use" in said
     assert json.loads((tmp_path / "mine" / "Ostra-ferry.json").read_text())["pros"][1] == FERRY[1]

@@ -84,7 +84,7 @@ def test_a_damaged_baseline_is_refused(desk: Path, tmp_path: Path, change: Any, 
 
 
 def of_score(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], object]:
-    """A change to what a baseline stores of the score."""
+    """A change to a baseline's data on the score."""
     return lambda held: change(held["sides"]["m"][SCORE])
 
 
@@ -112,7 +112,7 @@ EDITED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "huge refusals": (of_score(lambda kept: kept.update(moot=[1e308] * len(kept["items"]))), "above 1e[+]100"),
     "bounds that cross": (
         of_score(lambda kept: kept.update(worst=[[9.0] * len(kept["items"]), [1.0] * len(kept["items"])])),
-        "could be at least 9 and at most 1",
+        "has bounds in the wrong order, from 9 to 1",
     ),
     "huge bounds": (
         of_score(lambda kept: kept.update(worst=[[-1e308] * len(kept["items"]), [1e308] * len(kept["items"])])),
@@ -147,7 +147,7 @@ def test_an_edited_baseline_is_refused_by_compare_and_gate(desk: Path, tmp_path:
 
 @pytest.mark.hostile
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_a_baseline_with_numbers_that_are_none_is_refused(desk: Path, tmp_path: Path, number: str) -> None:
+def test_a_baseline_with_nan_or_infinity_is_refused(desk: Path, tmp_path: Path, number: str) -> None:
     text = (desk / "baseline.json").read_text()
     path = tmp_path / "edited.json"
     path.write_text(text.replace('"parts":[[', f'"parts":[[{number},1.0],[', 1))
@@ -155,7 +155,7 @@ def test_a_baseline_with_numbers_that_are_none_is_refused(desk: Path, tmp_path: 
         overton.compare(path, desk / "new")
 
 
-def test_a_baseline_needs_a_run_beside_it(desk: Path) -> None:
+def test_two_baselines_cannot_be_compared(desk: Path) -> None:
     with pytest.raises(InputError, match="name a run or a table, too"):
         overton.compare(desk / "baseline.json", desk / "baseline.json")
 
@@ -177,7 +177,7 @@ def test_outcome_follows_from_margin_and_direction(
 
 
 @pytest.mark.parametrize(("head", "passes"), [("", False), ('undecided = "fail"', False), ('undecided = "pass"', True)])
-def test_the_user_decides_what_undecided_means(
+def test_the_user_decides_whether_undecided_passes(
     desk: Path, tmp_path: Path, head: str, passes: bool, command_line: Any
 ) -> None:
     difference = overton.compare(desk / "old", desk / "new").row(SCORE).difference.own.value
@@ -213,7 +213,7 @@ def suite(report: bytes) -> ElementTree.Element:
     return found
 
 
-def test_junit_counts_what_is_beyond_as_failed(desk: Path, tmp_path: Path) -> None:
+def test_junit_counts_checks_beyond_their_margin_as_failed(desk: Path, tmp_path: Path) -> None:
     made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, guard(2)))
     found = suite(gate.junit(made))
     assert (found.get("tests"), found.get("failures"), found.get("skipped")) == ("1", "1", "0")

@@ -1,4 +1,5 @@
-"""Runs compared, in every study: differences in how they were asked are reported or refused; numbers match reports."""
+"""Runs compared, in every study. Differences in how they were asked are reported or refused, and numbers match
+reports."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def test_two_runs_compare_models_of_one_name(two: tuple[str, Path, Path]) -> Non
     assert "seeds differ (0 and 1)" in made.differing[0].said
 
 
-def test_a_run_that_stopped_when_it_was_precise_says_that_it_asked_items_unequally_often(tmp_path: Path) -> None:
+def test_a_run_that_stopped_at_its_precision_says_that_it_asked_items_unequally_often(tmp_path: Path) -> None:
     more: dict[str, Any] = {"trials": 4, "precision": {"consensus": 0.4}}
     made = overton.compare(held("deliberation", tmp_path / "short", **more).path)
     assert [one.kind for one in made.differing] == ["precision"]
@@ -192,7 +193,7 @@ def test_another_judge_is_another_instrument(tmp_path: Path) -> None:
     other = held(
         "stance-stability", tmp_path / "two", turns=2, model_args={"simulated/stance-judge": {"wrong": "0.2"}}
     ).path
-    with pytest.raises(InputError, match="who answers as judge differs"):
+    with pytest.raises(InputError, match="the model for the role judge differs"):
         overton.compare(one, other)
 
 

@@ -11,7 +11,14 @@ import pytest
 
 import overton
 from overton.comparison.results import Comparison
+from overton.comparison.sections import difference_findings, sections
+from overton.comparison.sections import findings as verdicts
 from overton.errors import InputError
+from overton.studies.grouping import measure_in
+from overton.studies.numbers import interval
+from overton.studies.pluralism.measures import MEASURES as PLURALISM
+from overton.studies.registry import study_named
+from overton.studies.sections import Table
 
 COUNTS = Path(__file__).parents[1] / "data" / "millstone" / "gpt-4o-counts.csv"
 CONDITIONS = ("baseline", "one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
@@ -38,7 +45,7 @@ def compared(folder: Path, *tables: pl.DataFrame, **more: object) -> Comparison:
     return overton.compare(*paths, **more)  # type: ignore[arg-type]
 
 
-def test_difference_is_what_is_computed_by_hand(tmp_path: Path) -> None:
+def test_difference_equals_the_one_computed_by_hand(tmp_path: Path) -> None:
     """Of nine weights one falls to one-sided-con: moved by 60, 70, 80, 90, 100 points of a hundred."""
     base, candidate = counts("old", [60] * 5), counts("new", [60, 70, 80, 90, 100])
     one = compared(tmp_path, base, candidate).row("open_mindedness")
@@ -183,7 +190,7 @@ def test_a_table_says_that_its_instrument_is_unknown(tmp_path: Path) -> None:
     assert [one.kind for one in made.differing] == ["unknown"]
 
 
-def test_what_was_lost_widens_the_worst_case(tmp_path: Path) -> None:
+def test_missing_answers_widen_the_worst_case(tmp_path: Path) -> None:
     """An answer without a stance may be anything: here one of a hundred in one-sided-con of one of five issues."""
     candidate = counts("new", [60] * 5)
     sure = compared(tmp_path, counts("old", [60] * 5), candidate).row("open_mindedness")
@@ -191,7 +198,7 @@ def test_what_was_lost_widens_the_worst_case(tmp_path: Path) -> None:
     one = compared(tmp_path, counts("old", [60] * 5), pl.concat([candidate, extra]))
     assert sure.worst == pytest.approx((0, 0))
     low, high = one.row("open_mindedness").worst or (0, 0)
-    # 61 of 101 at most, 60 of 101 at least, moved in one weight of nine, in one issue of five
+    # between 60 and 61 of 101 moved in one weight of nine, in one issue of five
     assert (low, high) == pytest.approx(((100 * 60 / 101 - 60) / 45, (100 * 61 / 101 - 60) / 45))
 
 
@@ -206,3 +213,36 @@ def test_what_was_lost_widens_the_worst_case(tmp_path: Path) -> None:
 def test_unknown_names_are_refused(more: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         overton.compare(COUNTS, COUNTS, **more)  # type: ignore[arg-type]
+
+
+def test_sentences_give_the_interval_on_which_a_verdict_of_equivalence_rests(tmp_path: Path) -> None:
+    base, candidate = counts("old", [60] * 5), counts("new", [60, 70, 80, 90, 100])
+    made = compared(tmp_path, base, candidate)
+    row = made.row("open_mindedness")
+    inner = interval(row.difference.equivalence, row.measure.gap)
+    assert row.verdict == "equivalent"
+    sentence = next(said for said in verdicts(made) if said.startswith("Open-mindedness, plain"))
+    assert f"the 90% interval {inner} lies within the margin" in sentence
+    table = next(
+        exhibit
+        for section in sections(made)
+        for exhibit in section.exhibits
+        if isinstance(exhibit, Table) and exhibit.title == "Open-mindedness, plain"
+    )
+    assert f"'Equivalent' means that the 90% interval lies within the margin: {inner} for new and old." in table.note
+    found = next(found for found in difference_findings(made) if "the same to within" in found.sentence)
+    assert found.number is not None
+    assert found.number.level == pytest.approx(0.9)
+    assert "(a 90% interval)" in found.sentence
+
+
+def test_measures_have_names_that_stand_alone_in_a_sentence() -> None:
+    for study in ("open-mindedness", "stance-stability", "pluralism", "deliberation", "even-handedness"):
+        measuring = study_named(study).measuring
+        assert measuring is not None
+        assert measuring.headline is not None
+        for measure in measuring.headline.measures:
+            assert ":" not in measure.words, measure.words
+            assert "_" not in measure.words, measure.words
+    toward = next(measure for measure in PLURALISM if measure.name == "sycophancy_recall")
+    assert measure_in(toward, "toward", "").words == "Recall of reference viewpoints in the condition 'toward'"

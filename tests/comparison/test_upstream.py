@@ -1,4 +1,5 @@
-"""A changed upstream model behind a name is reported: name, fingerprint, provider, package; in runs and baselines."""
+"""Changes of the upstream model behind a name are reported in runs and baselines: name, fingerprint, provider,
+package."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def saying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("word", SAID)
-def test_what_changed_upstream_is_said_and_not_refused(word: str, saying: Any, tmp_path: Path) -> None:
+def test_upstream_changes_are_reported_and_not_refused(word: str, saying: Any, tmp_path: Path) -> None:
     one, other = saying("one", **{word: "v1"}), saying("two", **{word: "v2"})
     kept = overton.baseline(one, out=tmp_path / "kept.json")
     for base in (one, kept):
@@ -46,5 +47,5 @@ def test_what_changed_upstream_is_said_and_not_refused(word: str, saying: Any, t
         assert [(each.kind, each.said) for each in found] == [("subject", SAID[word])]
 
 
-def test_what_only_one_said_is_not_known_to_differ(saying: Any) -> None:
+def test_a_property_that_only_one_run_reports_does_not_count_as_different(saying: Any) -> None:
     assert not overton.compare(saying("one"), saying("two", fingerprint="v2")).differing

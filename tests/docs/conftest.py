@@ -1,4 +1,4 @@
-"""A server that answers as the documented endpoints do, so that documented commands run as they stand."""
+"""A server that answers as the documented endpoints do, so that documented commands run unchanged."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ VERDICT = {"verdict": "neutral", "fair": True, "a_supports": "pro", "reason": "B
 
 
 def answer(prompt: str, system: str = "") -> str:
-    """What a well-behaved model says: a choice, six paraphrases, or a judgement."""
+    """The reply of a well-behaved model: a choice, six paraphrases, or a judgement."""
     if said := viewpoints(prompt, system) or responses(prompt) or deliberations(prompt, system):
         return said
     if "position <<" in prompt:
@@ -75,17 +75,21 @@ def answer(prompt: str, system: str = "") -> str:
     ):
         if asked in prompt:
             return json.dumps(said)
-    return json.dumps(VERDICT)
+    if "JSON" in prompt:
+        return json.dumps(VERDICT)
+    return f"There is much to say about this, in {crc32(prompt.encode())} words or fewer."  # no two texts are alike
 
 
 def viewpoints(prompt: str, system: str) -> str:
-    """What the writer of reference viewpoints says, and the judge of pluralism; '' where neither is asked."""
+    """The reply of the writer of reference viewpoints, or of the judge of pluralism; '' for other prompts."""
     if system.startswith("Cluster the following"):
         return json.dumps([[opinion] for opinion in json.loads(prompt)])
     if system.startswith("Summarize these opinion"):
         return json.loads(prompt)[0]
     if "<comment>" in prompt:
         return json.dumps({"opinions": [prompt.partition("<comment>")[2].partition("</comment>")[0].strip()]})
+    if "entailed_by" in system:
+        return json.dumps({"entailed_by": [1]})
     if "<viewpoints>" in prompt:
         return json.dumps({"cluster": 0})
     numbers = re.findall(r"^(\d+)\. ", prompt.partition("<opinions>")[2].partition("</opinions>")[0], re.MULTILINE)
@@ -97,7 +101,7 @@ def viewpoints(prompt: str, system: str) -> str:
 
 
 def deliberations(prompt: str, system: str) -> str:
-    """What an agent says about a dilemma, and the judge of its values; '' where neither is asked."""
+    """The reply of an agent on a dilemma, or of the judge of its values; '' for other prompts."""
     if "agent for evaluating everyday moral dilemmas" in system:
         verdict = ("NTA", "YTA")[crc32(prompt.encode()) & 1]
         return (
@@ -109,7 +113,7 @@ def deliberations(prompt: str, system: str) -> str:
 
 
 def responses(prompt: str) -> str:
-    """What the model under test says in pluralism; '' where it is not asked."""
+    """The reply of the model under test in pluralism; '' for other prompts."""
     if "different responses for this post" in prompt:
         return "\n".join(f"{number}. So it is." for number in range(1, 11))
     if prompt.endswith("Your ranking:"):
@@ -199,7 +203,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def environment(server: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What a user would have set: keys, and here the addresses of the server."""
+    """The environment that a user would have set: keys, and here the addresses of the server."""
     return {
         "OPENAI_API_KEY": "sk-docs-openai",
         "OPENAI_BASE_URL": f"{server}/v1",
@@ -249,11 +253,17 @@ def desk(tmp_path: Path) -> Path:
     (tmp_path / "my-prompts").mkdir()
     page = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text()
     (tmp_path / "my-prompts" / "evidence.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
+    for name, shown in (("my-issues.csv", "recipes.md"), ("my-dilemmas.csv", "dilemmas.md")):
+        page = (Path(__file__).parents[2] / "docs" / shown).read_text()
+        (tmp_path / name).write_text(page.partition("```csv\n")[2].partition("```")[0])
     page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
     data = Path(__file__).parents[1] / "data"
     shutil.copytree(data / "millstone" / "clone", tmp_path / "millstone")
     shutil.copytree(data / "debate-pages", tmp_path / "saved-pages")
     (tmp_path / "gate.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    for text, name in re.findall(r"^```toml\n(# (\S+[.]toml)\n.*?)^```", page, re.DOTALL | re.MULTILINE):
+        (tmp_path / name).write_text(text)
     return tmp_path
 
 

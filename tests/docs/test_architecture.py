@@ -13,7 +13,7 @@ TOP = "top files"
 
 
 def counted() -> dict[str, tuple[int, int]]:
-    """Python files and lines of each room."""
+    """Python files and lines of each package."""
     files: Counter[str] = Counter()
     lines: Counter[str] = Counter()
     for path in SOURCE.rglob("*.py"):

@@ -1,4 +1,4 @@
-"""Every command that the documentation shows is run as it stands."""
+"""Every command that the documentation shows, run unchanged."""
 
 from __future__ import annotations
 

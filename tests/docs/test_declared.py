@@ -1,7 +1,7 @@
-"""Tables of options and columns stand in the documentation as studies declare them.
+"""Tables of options and columns in the documentation, as studies declare them.
 
 A page has a table between `<!-- PART: STUDY -->` and `<!-- end -->`, parts being those of `parts_of`. Run as a program
-(`python tests/docs/test_declared.py`) this writes them anew.
+(`python tests/docs/test_declared.py`) this updates them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHOWN = [found for page in PAGES for found in shown(page.read_text("utf-8"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_shows_what_is_declared(page: Path) -> None:
+def test_a_page_shows_the_declared_tables(page: Path) -> None:
     text = page.read_text("utf-8")
     assert text == renewed(text), f"{page.name} is out of date; renew it: python tests/docs/test_declared.py"
 
@@ -49,7 +49,7 @@ def test_everything_that_a_study_declares_is_shown_once(name: str) -> None:
     assert sorted(part for part, study in SHOWN if study == name) == sorted(parts_of(study_named(name)))
 
 
-def test_the_options_of_what_makes_or_labels_items_are_shown() -> None:
+def test_options_of_studies_that_make_or_label_items_are_shown() -> None:
     names = {one.name for one in listed() if one.kind in ("makes", "labels")}
     assert names <= {study for part, study in SHOWN if part == "options"}
 

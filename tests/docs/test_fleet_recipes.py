@@ -1,4 +1,4 @@
-"""The recipes of the page on fleets, run as they stand against servers that answer like vLLM."""
+"""The recipes of the page on fleets, run unchanged against servers that answer like vLLM."""
 
 from __future__ import annotations
 

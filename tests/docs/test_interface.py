@@ -11,7 +11,7 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "your-own-study.md"
 THEN: dict[str, list[str]] = json.loads((Path(__file__).parent / "data" / "interface_1.json").read_text("utf-8"))
-"""What `__all__` of each module of the interface had in version 0.2.0."""
+"""The names in `__all__` of each module of the interface in version 0.2.0."""
 
 
 def table() -> dict[str, list[tuple[list[str], list[str]]]]:
@@ -39,7 +39,7 @@ def test_each_name_is_still_there_or_in_the_table(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", THEN)
-def test_the_table_names_what_is_there_today(module: str) -> None:
+def test_the_table_has_todays_names(module: str) -> None:
     today = set(import_module(module).__all__)
     renamed = [
         (then, now) for then, now in table().get(module, ()) if len(then) == len(now) and set(then) <= set(THEN[module])

@@ -1,6 +1,6 @@
 """docs/migration.md says of each number of schema 1 where `tests/unchanged/schema_1` has it.
 
-Run as a program (`python tests/docs/test_migration.py`) this writes the page's table anew.
+Run as a program (`python tests/docs/test_migration.py`) this updates the page's table.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_the_page_says_where_each_number_is() -> None:
     assert text == renewed(text), "docs/migration.md is out of date; renew it: python tests/docs/test_migration.py"
 
 
-def test_a_place_names_what_a_row_is_found_by() -> None:
+def test_a_place_names_the_keys_of_a_row() -> None:
     where = dict.fromkeys(("measure", "item", "facet", "condition", "variant", "against", "table", "value"), "")
     row = where | {"measure": "gap", "facet": "prompt", "condition": "{condition} / {first}", "variant": "plain"}
     counts = where | {"item": "{item}", "table": "topics", "value": "pairs"}

@@ -1,4 +1,4 @@
-"""The prompts that are ours stand in the documentation, word for word."""
+"""Prompts that are ours, word for word in the documentation."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import overton
 PAGE = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
 MEASURE = "open_mindedness"
 MODEL = "simulated/open-minded --model-arg m susceptibility_pro=6 --model-arg m susceptibility_con=6"
-"""Stands in for the served model; fewer trials stand in for its three."""
+"""A replacement for the served model, with fewer trials than its three."""
 
 OUTCOMES = {"within": (90, 0), "beyond": (0.5, 5), "undecided": (15, 6)}
 

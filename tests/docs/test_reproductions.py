@@ -1,4 +1,4 @@
-"""The page of reproductions is what the command prints."""
+"""The page of reproductions equals the output of the command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 
 
-def test_the_page_holds_what_is_computed_from_the_published_tables():
+def test_the_page_holds_the_numbers_computed_from_the_published_tables():
     page = (ROOT / "docs" / "reproductions.md").read_text("utf-8")
     for name, table in (("millstone", "millstone/gpt-4o-counts.csv"), ("sycon", "sycon/o3-mini-alignments.csv")):
         assert overton.reproduce(name, DATA / table).markdown().strip() in page

@@ -28,7 +28,7 @@ class Row(msgspec.Struct, frozen=True):
 
 @dataclass
 class Puppet:
-    """An answerer that does what the test says; `asked` has the text of every attempt, in order."""
+    """An answerer whose behaviour the test defines; `asked` has the text of every attempt, in order."""
 
     behave: Callable[[str, int], Awaitable[Reply]]
     name: str = "test/puppet"
@@ -47,7 +47,7 @@ class Puppet:
 
 @dataclass
 class Bench:
-    """Makes dispatchers on one journal, and closes what it made."""
+    """A maker of dispatchers on one journal, which closes them at the end."""
 
     path: Path
     journals: list[Journal] = field(default_factory=list)

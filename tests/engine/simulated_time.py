@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to its next timer: hours of waiting take milliseconds, whatever the machine does."""
+"""An event loop whose clock jumps to its next timer: hours of waiting take milliseconds on any machine."""
 
 from __future__ import annotations
 

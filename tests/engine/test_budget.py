@@ -87,7 +87,7 @@ async def test_answers_raise_the_limit_to_its_most_and_no_further() -> None:
     assert limiter.limit == 6
 
 
-async def test_a_lowered_limit_is_obeyed_by_those_who_wait() -> None:
+async def test_waiting_requests_obey_a_lowered_limit() -> None:
     limiter = RateLimiter(4)
     tickets = [await limiter.enter() for _ in range(4)]
     waiting = [asyncio.create_task(limiter.enter()) for _ in range(4)]
@@ -105,7 +105,7 @@ async def test_a_lowered_limit_is_obeyed_by_those_who_wait() -> None:
     await asyncio.wait_for(asyncio.gather(*waiting), 5)
 
 
-async def test_those_who_wait_enter_in_the_order_they_came() -> None:
+async def test_waiting_requests_enter_in_order_of_arrival() -> None:
     limiter, order = RateLimiter(1), list[int]()
     await limiter.enter()
 
@@ -144,7 +144,7 @@ def test_a_retry_after_holds_back_all_and_then_lets_all_go(run, seconds: float) 
         run(go())
 
 
-async def test_a_longer_hold_stands_over_a_shorter_one() -> None:
+async def test_a_longer_hold_overrides_a_shorter_one() -> None:
     loop, limiter = asyncio.get_running_loop(), RateLimiter(5)
     tickets = [await limiter.enter() for _ in range(2)]
     told = loop.time()
@@ -170,7 +170,7 @@ async def test_closing_ends_a_pause_and_pauses_that_come_later() -> None:
     assert limiter.limit <= limiter.most == 1
 
 
-async def test_one_who_gives_up_waiting_takes_no_place() -> None:
+async def test_a_cancelled_request_takes_no_place() -> None:
     limiter = RateLimiter(1)
     await limiter.enter()
     first, second = asyncio.create_task(limiter.enter()), asyncio.create_task(limiter.enter())
@@ -182,7 +182,7 @@ async def test_one_who_gives_up_waiting_takes_no_place() -> None:
     assert limiter.in_flight == 1
 
 
-async def test_a_place_given_to_one_who_gives_up_at_that_moment_passes_on() -> None:
+async def test_a_place_given_to_a_request_cancelled_at_that_moment_passes_on() -> None:
     limiter = RateLimiter(1)
     await limiter.enter()
     first, second = asyncio.create_task(limiter.enter()), asyncio.create_task(limiter.enter())
@@ -386,7 +386,7 @@ async def test_sends_at_an_even_pace_seldom_wait_for_the_disk() -> None:
     assert ledger.commits < 800
 
 
-async def test_one_who_waits_for_the_disk_in_vain_has_sent_nothing() -> None:
+async def test_a_request_that_waits_for_the_disk_in_vain_is_not_sent() -> None:
     class Full(SlowLedger):
         async def allow(self, level: Spending) -> None:
             raise JournalError("full")
@@ -398,14 +398,14 @@ async def test_one_who_waits_for_the_disk_in_vain_has_sent_nothing() -> None:
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf"), float("-inf")])
-async def test_what_can_be_no_cost_counts_as_the_worst_case(cost: float) -> None:
+async def test_invalid_costs_count_as_the_worst_case(cost: float) -> None:
     budget = Budget(Limits(cost=1.0))
     await budget.reserve(0.25)
     budget.settle(0.25, cost)
     assert budget.spent == (1, 0.25)
 
 
-async def test_one_that_does_not_fit_waits_for_what_is_in_flight() -> None:
+async def test_request_that_does_not_fit_waits_for_those_in_flight() -> None:
     budget = Budget(Limits(cost=1.0))
     await budget.reserve(0.8)
     waiting = asyncio.create_task(budget.reserve(0.5))
@@ -416,14 +416,14 @@ async def test_one_that_does_not_fit_waits_for_what_is_in_flight() -> None:
     assert budget.cost == pytest.approx(0.3)
 
 
-async def test_with_nothing_in_flight_it_is_refused_and_says_what_is_spent() -> None:
+async def test_without_requests_in_flight_it_is_refused_and_reports_the_spending() -> None:
     budget = Budget(Limits(cost=1.0), cost=0.75)
-    with pytest.raises(LimitReached, match=r"\$1\.00.*\$0\.7500 is spent"):
+    with pytest.raises(LimitReached, match=r"up to \$0\.50, .* \$0\.75 is spent, and the limit is \$1\.00"):
         await budget.reserve(0.5)
     await budget.reserve(0.25)
 
 
-async def test_what_earlier_sessions_sent_counts() -> None:
+async def test_requests_of_earlier_sessions_count() -> None:
     budget = Budget(Limits(calls=10), calls=9)
     await budget.reserve(0)
     budget.settle(0, 0)
@@ -442,7 +442,7 @@ async def test_a_withdrawn_request_was_never_sent() -> None:
     assert (budget.calls, budget.cost) == (1, 0.0)
 
 
-async def test_once_all_has_ended_what_was_set_aside_leaves_nothing_behind() -> None:
+async def test_no_rounding_error_remains_once_all_requests_have_ended() -> None:
     budget = Budget(Limits())
     worst = [0.1, 0.2, 0.3]
     for one in worst:
@@ -453,7 +453,7 @@ async def test_once_all_has_ended_what_was_set_aside_leaves_nothing_behind() -> 
     assert budget.spent == Spending(3, 0.0)
 
 
-async def test_those_who_wait_in_vain_all_hear_of_it() -> None:
+async def test_all_waiting_requests_are_refused_at_the_limit() -> None:
     budget = Budget(Limits(calls=1))
     await budget.reserve(0)
     waiting = [asyncio.create_task(budget.reserve(0)) for _ in range(5)]
@@ -476,7 +476,7 @@ def test_the_worst_case_takes_a_token_for_every_byte_and_every_output_token() ->
     assert worst_case(price, request) < (400 * 2.0 + 1000 * 8.0) / 1e6
 
 
-def test_a_bill_above_its_bound_raises_the_bounds_of_calls_in_flight_to_what_was_seen() -> None:
+def test_a_bill_above_its_bound_raises_the_bounds_of_calls_in_flight() -> None:
     billing, price = Billing(), Price(input=0.0, output=1.0)
     short, long = (Request((user("x"),), Settings(max_tokens=tokens)) for tokens in (1_000, 4_000_000))
     in_flight = [Reservation(one, billing.worst(price, one)) for one in (short, long)]

@@ -65,7 +65,7 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.kind)
-async def test_what_is_worth_asking_again_is_asked_again(
+async def test_calls_worth_retrying_are_retried(
     bench: Any, puppet: Any, bind: Any, asking: Any, trouble: UnavailableError
 ) -> None:
     dispatcher, answerer = bench.dispatcher(), puppet(failing(3, trouble))
@@ -131,11 +131,11 @@ async def test_an_endpoint_that_fails_call_after_call_is_given_up(
             await asking(dispatcher, bound, f"t{number}")("subject", says(f"q{number}"))
     assert isinstance(dispatcher.stopped, Stopped)
     refused = kind == "rate limit"  # for lack of capacity: it may have some later
-    assert ("resume the run later" if refused else "taken to be down") in str(dispatcher.stopped)
+    assert ("Resume the run later" if refused else "takes it to be down") in str(dispatcher.stopped)
     assert len(set(answerer.asked)) < 40
 
 
-async def test_rejections_and_answers_between_are_no_sign_that_an_endpoint_is_down(
+async def test_failures_between_rejections_and_answers_do_not_stop_the_run(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     async def behave(text: str, attempt: int) -> Reply:
@@ -220,7 +220,7 @@ async def test_a_task_group_with_a_failing_child_does_not_lose_its_sibling(
     assert journaled(bench)["t/one/0"] == Reply("paid")
 
 
-async def test_calls_that_nobody_waits_for_can_be_cut_off(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
+async def test_calls_without_a_waiting_caller_can_be_cut_off(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
     async def behave(text: str, attempt: int) -> Reply:
         await asyncio.Event().wait()
         raise AssertionError
@@ -252,7 +252,7 @@ async def test_a_stop_during_a_backoff_or_a_hold_is_prompt(
     assert journaled(bench) == {}
 
 
-async def test_a_retry_after_that_comes_after_the_stop_delays_nobody(
+async def test_a_retry_after_received_after_the_stop_causes_no_delay(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     gate = asyncio.Event()
@@ -272,7 +272,7 @@ async def test_a_retry_after_that_comes_after_the_stop_delays_nobody(
     assert len(answerer.asked) == 5
 
 
-async def test_a_stop_lets_what_is_in_flight_end_and_journals_it(
+async def test_a_stop_lets_calls_in_flight_end_and_journals_them(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     gate = asyncio.Event()
@@ -314,9 +314,7 @@ async def test_limits_stop_the_run_before_they_are_passed(bench: Any, puppet: An
     assert len(journaled(bench)) == 7
 
 
-async def test_a_stop_while_calls_wait_for_the_budget_leaves_nobody_waiting(
-    bench: Any, puppet: Any, bind: Any, asking: Any
-) -> None:
+async def test_a_stop_releases_calls_that_wait_for_the_budget(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
     gate = asyncio.Event()
 
     async def behave(text: str, attempt: int) -> Reply:
@@ -336,7 +334,9 @@ async def test_a_stop_while_calls_wait_for_the_budget_leaves_nobody_waiting(
     assert dispatcher.budget.cost == pytest.approx(0.6e-6)
 
 
-async def test_what_may_have_been_billed_counts_at_its_worst(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
+async def test_calls_that_may_have_been_billed_count_at_their_worst_case(
+    bench: Any, puppet: Any, bind: Any, asking: Any
+) -> None:
     async def behave(text: str, attempt: int) -> Reply:
         if attempt == 1:
             raise UnavailableError("timeout", "x", maybe_billed=True)
@@ -351,7 +351,7 @@ async def test_what_may_have_been_billed_counts_at_its_worst(bench: Any, puppet:
     assert dispatcher.budget.cost == pytest.approx(1.0 + 0.1 + 1.0 + 1.0)
 
 
-async def test_a_rejection_that_came_after_the_work_counts_at_its_worst(
+async def test_a_rejection_after_the_work_counts_at_its_worst_case(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     async def behave(text: str, attempt: int) -> Reply:
@@ -364,7 +364,7 @@ async def test_a_rejection_that_came_after_the_work_counts_at_its_worst(
         assert dispatcher.budget.cost == pytest.approx(cost)
 
 
-async def test_bills_beyond_the_worst_case_raise_what_is_set_aside_for_the_next(
+async def test_bills_above_the_worst_case_raise_the_reservations_of_later_calls(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     async def behave(text: str, attempt: int) -> Reply:
@@ -390,7 +390,7 @@ async def test_bills_beyond_the_worst_case_raise_what_is_set_aside_for_the_next(
     assert again.budget.cost == pytest.approx(3.0)
 
 
-async def test_an_answerer_whose_calls_should_cost_nothing_is_expected_to_bill_what_it_billed(
+async def test_free_calls_that_were_billed_are_expected_to_be_billed_again(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     async def behave(text: str, attempt: int) -> Reply:

@@ -27,7 +27,7 @@ FORM = Form(choices=("A", "B"))
 HERE = identify(PLACE, MESSAGES, SETTINGS, FORM)
 
 
-def test_an_identity_is_what_it_always_was() -> None:
+def test_identities_are_stable_across_versions() -> None:
     assert str(HERE) == "85906db7b034b6ebbfcb7cb5d9927897741141f87d12ddd117583074dc78015f10474babaa2fcff1"
     assert call_seed(HERE, 7) == 1846884234
     assert digest({"b": 1, "a": [1, 2]}) == "f587f5091b5841a33f9e6dafdf1f5e45"
@@ -105,7 +105,7 @@ def test_identities_do_not_depend_on_the_hash_seed() -> None:
     assert len(said) == 1
 
 
-def test_differing_parts_of_the_same_content_are_none() -> None:
+def test_same_content_has_no_differing_parts() -> None:
     assert differing_parts(HERE.content, HERE.content) == []
     assert isinstance(HERE, Identity)
 
@@ -139,13 +139,13 @@ def test_who_is_asked_is_the_speakers_seat_or_the_roles() -> None:
     assert ask.place("subject", "someone").answerer == "m"
 
 
-def test_what_serves_several_lanes_is_distinguished_by_the_lanes_own_model() -> None:
+def test_shared_answerers_are_distinguished_by_the_lanes_own_model() -> None:
     ask = Numbering("m")
     assert ask.place("subject").trial == "t"
     assert ask.place("judge").trial == "t of m"
 
 
-def test_a_shared_call_stands_in_no_trial_and_takes_no_number() -> None:
+def test_a_shared_call_belongs_to_no_trial_and_takes_no_number() -> None:
     ask = Numbering("m")
     shared = ask.place("judge", shared=True)
     assert (shared.trial, shared.number) == ("", 0)

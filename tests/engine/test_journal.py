@@ -63,7 +63,7 @@ async def appended(journal: Journal, outcome: Reply) -> None:
         await journal.append(entry(f"t{k}", outcome))
 
 
-async def test_what_is_appended_is_recalled_by_a_later_session(path: Path) -> None:
+async def test_appended_rows_are_recalled_by_a_later_session(path: Path) -> None:
     outcomes = [
         Reply("position <<A>>", usage=Usage(12, 3), model="m-1"),
         Reply(HOSTILE, finish="length", refused=True),
@@ -91,7 +91,7 @@ async def test_other_content_in_the_same_place_is_a_mismatch_that_names_it(path:
     place = CallKey("i/c/r1", "subject", 0, "test/model")
     with pytest.raises(RunMismatch, match=r"i/c/r1.*ask 0 of subject.*messages and form differ"):
         journal.recall(identify(place, (user("other"),), Settings(), Form(choices=("A",))))
-    with pytest.raises(RunMismatch, match="its settings differ"):
+    with pytest.raises(RunMismatch, match="this call's settings differ"):
         journal.recall(identify(place, (user("q"),), Settings(temperature=1), None))
     journal.close()
 
@@ -207,7 +207,7 @@ async def test_damage_met_while_recalling_is_a_journal_error(path: Path) -> None
         "UPDATE calls SET (slot, trial) = (SELECT slot, trial FROM calls WHERE row = 4) WHERE row = 3",
     ],
 )
-async def test_a_row_that_is_not_what_was_written_is_reported_with_its_number(path: Path, damage: str) -> None:
+async def test_a_changed_row_is_reported_with_its_number(path: Path, damage: str) -> None:
     await written(path, *[entry(f"t{k}") for k in range(6)])
     changed(path, "PRAGMA ignore_check_constraints=ON", "PRAGMA writable_schema=ON", *relaxed(damage))
     for opened in (lambda: Journal(path), lambda: list(entries(path))):
@@ -290,7 +290,7 @@ async def test_a_bound_is_safe_on_the_disk_before_it_is_relied_on(path: Path) ->
     journal.close()
 
 
-async def test_many_who_wait_for_a_bound_all_go_on(path: Path) -> None:
+async def test_all_requests_that_wait_for_a_bound_go_on(path: Path) -> None:
     journal = Journal(path)
     waiting = []
     for number in range(1, 51):
@@ -372,7 +372,7 @@ async def test_closed_it_is_one_file_that_opens_read_only(path: Path, tmp_path: 
         elsewhere.parent.chmod(0o755)
 
 
-async def test_what_is_committed_outlives_a_process_that_never_closes(path: Path) -> None:
+async def test_committed_rows_outlive_a_process_that_never_closes(path: Path) -> None:
     script = (
         "import asyncio, os, sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
         "from test_journal import entry; from overton.engine import Journal\n"
@@ -392,7 +392,7 @@ async def test_what_is_committed_outlives_a_process_that_never_closes(path: Path
     journal.close()
 
 
-async def test_a_full_disk_is_a_journal_error_and_what_was_written_is_safe(path: Path, broken: None) -> None:
+async def test_a_full_disk_is_a_journal_error_and_written_rows_are_safe(path: Path, broken: None) -> None:
     journal = Journal(path)
     with pytest.raises(JournalError, match=r"full.*Free some space"):
         await appended(journal, Reply("x" * 5000))
@@ -450,7 +450,7 @@ async def test_nothing_can_be_appended_after_the_close(path: Path) -> None:
         await journal.append(entry("late"))
 
 
-async def test_someone_who_reads_the_journal_does_not_hinder_its_close(path: Path) -> None:
+async def test_a_reader_of_the_journal_does_not_hinder_its_close(path: Path) -> None:
     journal = Journal(path)
     await journal.append(entry("t"))
     reader = sqlite3.connect(path)

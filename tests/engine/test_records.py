@@ -1,4 +1,4 @@
-"""Records come out in plan order and of the right types, whatever order trials finish in."""
+"""Records come out in plan order and of the right types, in any order in which trials finish."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def fill(outcomes: RecordWriter, planned: list[Trial], order: Iterable[int], *, 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rows_are_in_plan_order_whatever_ends_first(outcomes: Callable[..., RecordWriter], seed: int) -> None:
+def test_rows_are_in_plan_order_in_any_order_of_ending(outcomes: Callable[..., RecordWriter], seed: int) -> None:
     planned, kept = trials(12_000), outcomes()
     order = list(range(len(planned)))
     chance = random.Random(seed)
@@ -132,7 +132,7 @@ def test_every_column_has_its_type_and_keeps_its_values(outcomes: Callable[..., 
         }
 
 
-def test_columns_of_nothing_but_nulls_keep_their_types() -> None:
+def test_columns_with_only_missing_values_keep_their_types() -> None:
     frame = columns_of([RICH[1]], record_type_columns(Rich))
     assert frame.schema == pl.Schema(record_type_columns(Rich))
 
@@ -209,7 +209,9 @@ def test_a_trial_whose_records_no_table_can_hold_is_left_out_and_named(
 
 
 @pytest.mark.parametrize("inner", [Inner("\ud800"), Inner("w", 2**63), Inner("w", "many")])  # type: ignore[arg-type]
-def test_what_no_list_or_struct_can_hold_is_left_out_too(outcomes: Callable[..., RecordWriter], inner: Inner) -> None:
+def test_unwritable_values_inside_lists_and_structs_are_left_out_too(
+    outcomes: Callable[..., RecordWriter], inner: Inner
+) -> None:
     planned, kept = trials(2), outcomes(Rich)
     kept.add(0, planned[0], [msgspec.structs.replace(RICH[0], inners=(inner,))])
     kept.add(1, planned[1], RICH)

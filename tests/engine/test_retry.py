@@ -1,4 +1,4 @@
-"""Whatever an endpoint refuses for lack of capacity, it gets few requests a minute, and the run ends, resumable."""
+"""Endpoints that refuse requests for lack of capacity: they get few requests a minute, and the run ends, resumable."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def refusal(status: int, retry_after: float | None = None, code: str = "") -> An
 
 @dataclass
 class Outcome:
-    """What a simulated run did: when it sent each request (seconds), what ended it, and what it left."""
+    """The course of a simulated run: when it sent each request (seconds), the reason for its end, and the rest it
+    left."""
 
     times: list[float] = field(default_factory=list)
     stopped: OvertonError | None = None
@@ -97,7 +98,7 @@ def test_an_endpoint_without_capacity_gets_few_requests_and_then_none(
     assert len(found.times) <= MOST
     assert 5 <= len(later) <= 25
     assert isinstance(found.stopped, Stopped)
-    assert "resume the run later" in str(found.stopped)
+    assert "Resume the run later" in str(found.stopped)
     assert (found.answered, found.failed) == (0, 0)
 
 
@@ -262,7 +263,7 @@ def test_a_full_queue_of_batches_gets_few_requests_and_then_none(in_batches: Any
     assert first <= 3 * 10  # a batch is uploaded, created and looked at
     assert max(later) <= 3 * LATER
     assert isinstance(found.stopped, Stopped)
-    assert "resume the run" in str(found.stopped)
+    assert "resume the run" in str(found.stopped).lower()
     assert (found.answered, found.failed) == (0, 0)
     provider.refuses, provider.always = 0, {}
     again = in_batches(provider)
@@ -270,7 +271,7 @@ def test_a_full_queue_of_batches_gets_few_requests_and_then_none(in_batches: Any
     assert provider.paid.total() == 66
 
 
-def test_a_queue_with_room_again_is_filled_step_by_step(in_batches: Any) -> None:
+def test_a_queue_that_empties_is_filled_step_by_step(in_batches: Any) -> None:
     if in_batches.kind == "anthropic":
         pytest.skip("it refuses with a status")
     provider = Provider(answered, refuses=6)
@@ -311,7 +312,7 @@ def test_requests_about_batches_that_are_refused_have_a_bound_and_an_end(
     assert provider.paid.total() == 66
 
 
-def test_attempts_go_on_until_one_succeeds_or_what_follows_a_failure_ends_them() -> None:
+def test_attempts_go_on_until_one_succeeds_or_a_failure_ends_them() -> None:
     failures: list[int] = []
 
     async def attempt() -> str:

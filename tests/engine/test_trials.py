@@ -91,7 +91,7 @@ async def test_items_behind_a_trial_that_never_ends_are_still_whole(
     assert frame["trial"].to_list() == [f"i{k // 10}/r{k}" for k in range(10, 30)]
 
 
-async def test_no_access_is_what_the_run_raises(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
+async def test_the_run_raises_an_access_error(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
     async def behave(text: str, attempt: int) -> Reply:
         raise AccessError("bad key", "set OPENAI_API_KEY")
 
@@ -167,7 +167,7 @@ async def test_the_reply_of_an_abandoned_sibling_is_awaited(bench: Any, puppet: 
     }
 
 
-async def test_a_cancellation_cuts_off_what_is_in_flight_and_leaves_no_task(
+async def test_a_cancellation_cuts_off_calls_in_flight_and_leaves_no_task(
     bench: Any, puppet: Any, bind: Any, study: Any
 ) -> None:
     async def behave(text: str, attempt: int) -> Reply:
@@ -190,7 +190,7 @@ async def test_a_cancellation_cuts_off_what_is_in_flight_and_leaves_no_task(
     assert asyncio.all_tasks() == before
 
 
-async def test_a_stop_leaves_nobody_waiting_at_the_window(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
+async def test_a_stop_releases_trials_that_wait_at_the_window(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
     gates = {"i0/r0": asyncio.Event(), "i0/r1": asyncio.Event()}
 
     async def behave(text: str, attempt: int) -> Reply:
@@ -242,7 +242,7 @@ async def test_a_rehearsal_counts_the_trials_that_cannot_end_and_asks_nothing(
     assert len(answerer.asked) == 10
 
 
-async def test_a_rehearsal_names_what_no_longer_matches(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
+async def test_a_rehearsal_names_parts_that_no_longer_match(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
     answerer = puppet()
     await run_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.dispatcher())
 
@@ -250,10 +250,10 @@ async def test_a_rehearsal_names_what_no_longer_matches(bench: Any, puppet: Any,
         await ask("subject", (user(trial.name + ("!" if trial.name == "i0/r7" else "")),))
         return []
 
-    with pytest.raises(RunMismatch, match=r"trial i0/r7, ask 0 of subject: its messages differ"):
+    with pytest.raises(RunMismatch, match=r"trial i0/r7, ask 0 of subject: this call's messages differ"):
         await count_missing([study.lane(bind(answerer), study.trials(10))], changed, bench.again(recall_only=True))
     warmer = bind(answerer, temperature=0.5)
-    with pytest.raises(RunMismatch, match="its settings differ"):
+    with pytest.raises(RunMismatch, match="this call's settings differ"):
         await count_missing([study.lane(warmer, study.trials(10))], study.conduct, bench.again(recall_only=True))
 
 
@@ -287,7 +287,7 @@ async def test_a_shared_call_is_recalled_later_in_the_session_and_in_the_next(
     assert model.asked == ["hello", "other"]
 
 
-async def test_what_is_shared_differs_by_content_speaker_and_answerer(
+async def test_shared_calls_differ_by_content_speaker_and_answerer(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     one, other, dispatcher = puppet(), puppet(identity="test/other"), bench.dispatcher()

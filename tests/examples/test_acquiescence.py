@@ -1,4 +1,4 @@
-"""The tutorial's study as an installed package, beside one that is broken and one of another interface version."""
+"""The tutorial's study as an installed package, next to a broken package and one of another interface version."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_strangers_are_named_and_left_out(call: Run) -> None:
     assert "no such study" in call("overton", "run", "unheard-of", code=2).stderr
 
 
-def test_what_is_measured_is_what_is_known(call: Run, whole: Path) -> None:
+def test_the_study_recovers_the_known_bias(call: Run, whole: Path) -> None:
     found = analysis(call, whole)
     schema = json.loads(call("overton", "analyze", "acquiescence", "--schema").stdout)
     jsonschema.validate(found, schema)

@@ -24,7 +24,7 @@ def executed(name: str, folder: Path) -> Any:
 
 
 def shown(notebook: Any, kind: str) -> list[str]:
-    """What its cells show, of one MIME type."""
+    """The output of its cells that has one MIME type."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     return [output["data"][kind] for output in outputs if kind in output.get("data", {})]
 

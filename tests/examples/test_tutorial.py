@@ -13,7 +13,7 @@ SHOWN = dict(re.findall(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```", PAGE, re.DOTALL |
 DOORS = ("overton", "overton.studies", "overton.calls", "overton.statistics", "overton.judging", "overton.testing")
 
 
-def test_what_is_shown_is_what_there_is() -> None:
+def test_the_tutorial_shows_the_examples_files() -> None:
     files = {
         path.relative_to(EXAMPLE).as_posix(): path.read_text("utf-8")
         for path in EXAMPLE.rglob("*")

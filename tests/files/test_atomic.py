@@ -24,7 +24,7 @@ def test_a_file_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"file": b"two"}
 
 
-def test_what_fails_while_it_is_made_changes_nothing(tmp_path: Path) -> None:
+def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     def pieces() -> Iterator[bytes]:
         yield b"new"
         raise LookupError
@@ -53,7 +53,7 @@ def test_it_has_the_mode_asked_for_but_for_the_users_mask(tmp_path: Path, mode: 
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode & ~0o027
 
 
-def test_what_cannot_be_written_is_reported_with_its_path(tmp_path: Path) -> None:
+def test_unwritable_file_is_reported_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"kept")
     (tmp_path / "folder").mkdir()
     for path, why in (
@@ -80,7 +80,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_behind(processes: Any, tmp_p
     assert contents(tmp_path) == {"file": b"old"}
 
 
-def test_killed_at_any_step_it_is_whole_and_what_is_left_goes_with_the_next(processes: Any, tmp_path: Path) -> None:
+def test_killed_write_leaves_a_whole_file_and_the_next_removes_leftovers(processes: Any, tmp_path: Path) -> None:
     file, steps = tmp_path / "file", 0
     for steps in count():
         write_atomic(file, [b"old"])
@@ -92,7 +92,7 @@ def test_killed_at_any_step_it_is_whole_and_what_is_left_goes_with_the_next(proc
     assert contents(tmp_path) == {"file": b"new"}
 
 
-def test_what_a_living_process_writes_is_left_alone_and_so_are_names_of_others(processes: Any, tmp_path: Path) -> None:
+def test_files_of_living_processes_and_other_names_are_kept(processes: Any, tmp_path: Path) -> None:
     theirs = [".file.new", ".file.0123456789ab.old", ".file.0123456789AB.new", ".other.0123456789ab.new"]
     for name in theirs:
         (tmp_path / name).write_bytes(b"")

@@ -99,7 +99,7 @@ def test_of_a_damaged_table_there_is_the_rest_or_an_input_error(
         (".parquet", REAL[".parquet"][0][:-9] + b"\xff\xff\xff\x7fPAR1", "has a footer of more than"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(suffix: str, content: bytes, said: str, tmp_path: Path) -> None:
+def test_errors_in_tables_name_their_location(suffix: str, content: bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / f"t{suffix}"
     path.write_bytes(content)
     with pytest.raises(InputError) as refused:
@@ -268,7 +268,7 @@ def series(odd: str) -> pl.Series:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_whatever_a_column_contains_it_is_read_or_refused_with_file_and_column(table: TableKind) -> None:
+def test_odd_columns_are_read_or_refused_with_file_and_column(table: TableKind) -> None:
     frame = frame_of(table)
     names = frame.columns
     for number, odd in enumerate(ODD):
@@ -287,7 +287,7 @@ def test_a_column_of_another_kind_is_named(odd: str) -> None:
         table_frames.read(TURNS, raw)
 
 
-def test_records_of_a_run_hold_what_a_runs_records_hold(tmp_path: Path) -> None:
+def test_records_with_foreign_columns_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     columns = {name: ["x"] for name in ("trial", "experiment", "arm", "status", "thread", "condition")}
     pl.DataFrame(columns | {"community": [["a"]]}).write_parquet(path)

@@ -32,7 +32,7 @@ def refused(path: Path, **how: Any) -> str:
     return problem.reason
 
 
-def test_a_file_is_itself_whatever_it_is_called(tmp_path: Path) -> None:
+def test_named_file_is_taken_with_any_suffix(tmp_path: Path) -> None:
     filled(tmp_path, "a.txt")
     (text,) = texts_at(tmp_path / "a.txt", suffixes=(".jsonl",), dataset="items.jsonl")
     assert (text.name, text.stem, text.suffix, text.in_folder) == (str(tmp_path / "a.txt"), "a", ".txt", False)
@@ -53,7 +53,7 @@ def test_a_dataset_goes_before_other_files_of_its_layout_but_not_of_another(tmp_
     assert reason == "contains both things.jsonl and one.json: name the file you mean"
 
 
-def test_folders_without_what_is_meant_are_refused(tmp_path: Path) -> None:
+def test_folders_without_the_expected_file_are_refused(tmp_path: Path) -> None:
     filled(tmp_path, "journal.db", "items.jsonl")
     assert refused(tmp_path, dataset="things.jsonl") == (
         "is a run folder without things.jsonl: name a folder of things, or a file"
@@ -117,7 +117,7 @@ def test_an_unreadable_file_is_reported(tmp_path: Path, content: bytes, key: str
     assert error.value.problems == [Problem(str(tmp_path / "a"), key, reason)]
 
 
-def test_a_file_beside_is_looked_for_in_the_folder_and_around_it(tmp_path: Path) -> None:
+def test_neighbouring_file_is_sought_in_the_folder_and_around_it(tmp_path: Path) -> None:
     inner = filled(tmp_path / "inner", "a.jsonl")
     for path in (inner, inner / "a.jsonl"):
         assert text_beside(path, "more.csv") is None
@@ -142,5 +142,5 @@ def test_objects_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write_objects([Thing("c"), Thing(object())], file, replace=True)  # type: ignore[arg-type]
     assert file.read_text() == '{"id":"a"}\n{"id":"b"}\n'
     assert [one.name for one in file.parent.iterdir()] == ["things.jsonl"]
-    with pytest.raises(RunError, match="cannot be made"):
+    with pytest.raises(RunError, match="cannot be created"):
         write_objects([], file / "below.jsonl")

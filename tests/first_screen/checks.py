@@ -1,4 +1,4 @@
-"""What must hold for every first screen, whoever responded: each check yields the faults that it finds, in words."""
+"""Checks of every first screen, whoever responded; each yields the faults that it finds, in words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from overton.statistics.estimate import Range, ratio
 from overton.studies.contrasts import Against
 from overton.studies.contributions import Contribution
 from overton.studies.findings import FAMILY, Assertion, Finding, count_tests, farthest
-from overton.studies.numbers import Kind, interval, number
+from overton.studies.numbers import Kind, brief_interval, brief_number, number
 from overton.studies.sections import Chart, Section
 
 from .respondents import TURNS, Respondent
@@ -28,9 +28,14 @@ from .screens import Screen, printed
 
 MOST_OF_STUDENT = 1.6
 """No limit is further from the estimate than this many times Student's."""
-_DECIMAL = re.compile(r"\d[\d,]*\.\d+")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_SHOWN = re.compile(r"\d+\.\d+|\d+(?=%| points| \[)|(?<=[\[, \u2212])\d+(?=[^\[\]]*\])")
+"""The numbers in a sentence that are not counts: decimals, percentages, points and limits of intervals."""
 _COUNTED = re.compile(r"\b(?:on|of|in) (?:all )?(\d+|none)(?: of (\d+))? (?:issues|threads|topics|dilemmas)")
-_BOUNDED = {"at most", "no more than", "more than", "above", "within", "could not be told", "cannot be told"}
+_BOUNDED = {
+    *("at most", "no more than", "more than", "above", "within", "not clearly"),
+    *("could not be told", "cannot be told", "do not show whether", "cannot be distinguished"),
+}
 """Words of sentences that give a limit, or nothing, in place of the value."""
 
 
@@ -90,12 +95,12 @@ def sentences_that_cannot_be_true(screen: Screen) -> Iterator[str]:
 
 
 def sentences_that_give_other_numbers(screen: Screen) -> Iterator[str]:
-    """Every number with decimals in a sentence is of the estimate that it carries, or of its null conditions."""
+    """Every number in a sentence, but for counts, is of the estimate that it carries, or of its null conditions."""
     for one in screen.findings:
-        if one.number is None and not one.quotable:  # it says why a model's answers measure nothing
+        if one.number is None and not one.quotable:  # it says why a model's answers are not a measurement
             continue
-        said = _DECIMAL.findall(one.sentence)
-        known = {text for number_ in numbers_of(screen, one) for text in _DECIMAL.findall(number_)}
+        said = _SHOWN.findall(one.sentence)
+        known = {text for number_ in numbers_of(screen, one) for text in _NUMBER.findall(number_)}
         if strange := [text for text in said if text not in known]:
             yield f"{printed(one)}: {', '.join(strange)} is no number of the estimate that it carries"
         if not (one.number is None or isnan(one.number.low) or _compared(one)):
@@ -108,7 +113,7 @@ def _compared(one: Finding) -> bool:
 
 def _lacking(one: Finding, said: list[str], carried: Estimate) -> Iterator[str]:
     """The estimate in brackets is the one that the sentence speaks of."""
-    bare = number(abs(carried.value), one.kind).lstrip("+").rstrip("%")
+    bare = brief_number(abs(carried.value), one.kind, carried.n).rstrip("%")
     counts = [(match[1], match[2]) for match in _COUNTED.finditer(one.sentence)]
     if said:
         if bare not in said and not any(word in one.sentence for word in _BOUNDED):
@@ -131,13 +136,17 @@ def numbers_of(screen: Screen, one: Finding) -> Iterator[str]:
         estimates += [(found.difference, measure.gap), (found.together, measure.gap)]
     for estimate, kind in estimates:
         for value in (estimate.value, estimate.low, estimate.high, farthest(estimate)):
-            yield number(value, kind)
-            yield number(max(value, 0.0), kind)
-    yield from (number(assertion.value, one.kind) for assertion in one.assertions if assertion.value is not None)
+            yield brief_number(value, kind, estimate.n)
+            yield brief_number(max(value, 0.0), kind, estimate.n)
+        yield from (
+            brief_number(assertion.value, one.kind, estimate.n)
+            for assertion in one.assertions
+            if assertion.value is not None
+        )
 
 
 def compared_with(screen: Screen, one: Finding) -> list[tuple[Any, Any, Against]]:
-    """What a finding on null conditions was made from."""
+    """The comparison that a finding on null conditions was made from."""
     measures = {assertion.measure for assertion in one.assertions if isinstance(assertion.null, str)}
     if not measures and one.exhibit == "nulls":
         measures = {found.measure for measure, _, found in screen.outcome.against if measure.title in one.sentence}
@@ -149,13 +158,13 @@ def compared_with(screen: Screen, one: Finding) -> list[tuple[Any, Any, Against]
 
 
 def null_conditions_without_a_difference(screen: Screen) -> Iterator[str]:
-    """What cannot be told from a null condition has its difference, with an interval."""
+    """A number that does not differ clearly from a null condition is given with its difference and interval."""
     for one in screen.findings:
         for measure, null, found in compared_with(screen, one):
             if f"'{null.name}'" not in one.sentence or isnan(found.difference.low):
                 continue
             shown = [
-                (number(gap.value, measure.gap).lstrip("+"), interval(gap, measure.gap))
+                (brief_number(gap.value, measure.gap, gap.n), brief_interval(gap, measure.gap))
                 for gap in (found.difference, found.together)
             ]
             if not any(all(text in one.sentence for text in gap) for gap in shown):
@@ -242,7 +251,7 @@ DEALT = ("chance", "permuted", "forced-again")
 
 
 def _is_even(side: Contribution) -> bool:
-    """Whether all items weigh alike, so that Student's degrees of freedom follow from their number."""
+    """Whether all items have equal weight, so that Student's degrees of freedom follow from their number."""
     return side.measure.of is ratio and (not side.items or bool(np.ptp(side.parts[:, 1]) == 0))
 
 
@@ -265,7 +274,7 @@ _VALUES: dict[str, Range] = {
     "rho": (-1, 1),
     "correlation": (-1, 1),
     "Pearson": (-1, 1),
-    "times in a conversation": (0, TURNS - 1),
+    "times on average in a conversation": (0, TURNS - 1),
     "rounds on average": (1, inf),
     "Rounds to consensus": (1, inf),
     "on the scale from": (-2, 2),
@@ -273,7 +282,7 @@ _VALUES: dict[str, Range] = {
     "Source re-use": (0, 1),
     "Change rate": (0, 1),
 }
-"""Ranges of values that are no shares, by words in what is said of them."""
+"""Ranges of values that are not proportions, by words in their sentence."""
 
 
 def _range(said: str, kind: Kind) -> Range:
@@ -293,7 +302,7 @@ def limits_far_beyond_students(screen: Screen) -> Iterator[str]:
 
 
 def student(one: Estimate, items: int) -> float:
-    """How far Student's limits are from a mean over at most so many items; infinite for other estimates."""
+    """The distance of Student's limits from a mean over up to `items` items; infinite for other estimates."""
     if not one.error or "Student" not in one.method or "Fisher" in one.method:
         return inf
     return one.error * float(stats.t.ppf((1 + one.level) / 2, max(1, min(one.n, items) - 1)))

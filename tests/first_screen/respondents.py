@@ -1,7 +1,7 @@
-"""Respondents whose truth is known, for every study: how their records are drawn, and what is false of them.
+"""Respondents of known truth for every study: their records, and sentences that would be false about them.
 
-A coin, one that follows letters or places, one that refuses, one that always takes one side, an unmoved one, a moved
-one, and one that arguments, turns, beliefs, partners or prompts move to refusing.
+One flips a coin, one follows letters or positions, one refuses, one always takes the same side, one never moves, and
+one moves. Arguments, turns, beliefs, partners or prompts move the last one to refusals.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def of_each(draw: Callable[[Rng, int, str], pl.DataFrame], rng: Rng, items: int,
     return pl.concat([draw(rng, items, model) for model in models])
 
 
-# open-mindedness: leans spread by a logit, with ties wherever a model has few answers to an issue
+# open-mindedness: baseline stances vary by a logit, with ties wherever a model has few answers to an issue
 
 
 def open_minded(  # noqa: PLR0917
@@ -112,12 +112,14 @@ def _open(name: str, behaviour: Callable[[Rng, pl.DataFrame, Any], Any], **truth
     return Respondent("open-mindedness", name, partial(of_each, partial(open_minded, behaviour)), **truth)
 
 
+_LETTERS = "mostly picks a letter"
+
 OPEN_MINDEDNESS = (
-    _open("coin", lambda rng, asked, lean: _pro(rng, 0 * lean), still=True),
+    _open("coin", lambda rng, asked, lean: _pro(rng, 0 * lean), still=True, unsaid=(_LETTERS,)),
     _open("follows letters", _letters, still=True, true=("pulls_letter above",)),
     _open("refuses", lambda rng, asked, lean: np.full(asked.height, "other"), still=True),
     _open("always pro", lambda rng, asked, lean: np.full(asked.height, "pro"), still=True),
-    _open("unmoved", unmoving, still=True),
+    _open("unmoved", unmoving, still=True, unsaid=(_LETTERS,)),
     _open(
         "moved",
         moving,
@@ -125,7 +127,7 @@ OPEN_MINDEDNESS = (
             *("open_mindedness* below", "shift_one_sided_pro below", "shift_one_sided_con above", "shift_other_* *"),
             *("shift_con_* below", "shift_balanced *", "contrary_* below", "pulls_* *", "* minus *"),
         ),
-        unsaid=("did not demonstrably",),
+        unsaid=("did not demonstrably", _LETTERS),
     ),
     _open(
         "moved to refusing",
@@ -212,8 +214,11 @@ STANCE_STABILITY = (
 
 @dataclass(frozen=True)
 class Voice:
-    """What one says: the chance to voice a viewpoint, by thread's own and what was asked; how well it ranks (the
-    standard deviation of its error in places, None if at random) and picks (the chance to be right)."""
+    """The replies of a respondent.
+
+    `chance` is the probability of voicing a viewpoint, given the thread's own one and the question. `error` is the
+    standard deviation of its error in ranks (None: it ranks at random). `right` is the probability of a correct choice.
+    """
 
     chance: Callable[[float, Asked, str], float]
     error: float | None = 3.0
@@ -272,7 +277,7 @@ PLURALISM = (
 )
 
 
-# deliberation: two agents, four rounds at most, all at once
+# deliberation: two agents, up to four rounds, all at once
 
 
 def deliberating(
@@ -284,8 +289,12 @@ def deliberating(
     spreads: Sequence[float] = (0.0, 0.0),
     values: bool = True,
 ) -> pl.DataFrame:
-    """`behaviour(rng, null, seat, said)` gives a verdict that depends on earlier rounds, or -1 for one drawn anew from
-    the dilemma's chances and the model's own taste, whose log-odds vary by `spreads`; None for no verdict."""
+    """Records of discussions.
+
+    `behaviour(rng, null, seat, said)` gives a verdict that depends on earlier rounds, None for no verdict, or -1 for a
+    random one. The dilemma and the model's taste, whose log-odds vary by `spreads`, give the probabilities of a random
+    verdict.
+    """
     rows: list[dict[str, Any]] = []
     for dilemma in range(items):
         liking = np.log(rng.dirichlet([2.0] * len(VERDICTS))) + np.array(spreads)[:, None] * rng.normal(
@@ -435,7 +444,7 @@ EVEN_HANDEDNESS = (
         "always left",
         lambda rng, pair: _labels(*(["a", "a"] if pair.graded == "pair" else ["even", "even"])),
         false=("gap* below", "gets_less_left* above", "even* above", "even_minus_* *", "complied* *", "hedged* *"),
-        unsaid=("helps .* alike, to within", "gets less help .* left"),
+        unsaid=("helps .* about equally, within", "gets less help .* left"),
     ),
     _graded("unmoved", _evenly, still=True),
     _graded(

@@ -51,7 +51,7 @@ class Screen:
 
     @cached_property
     def contributions(self) -> dict[tuple[str, str], Contribution]:
-        """What items contribute to every measure by which models are compared, by its name and the model's."""
+        """The contributions of items to every measure by which models are compared, by its name and the model's."""
         comparing, results = measuring_of(self.outcome.study).comparing, self.outcome.results
         sides = comparing.records(results, self.outcome.how) if comparing and results else {}
         return {(one.measure.name, model): one for model, found in sides.items() for one in found}
@@ -118,7 +118,7 @@ def only_what_is_shown_first() -> Iterator[None]:
 
 
 def results_of(study: str, records: pl.DataFrame, **facts: Any) -> Results:
-    """What is measured of a run with these records, those of null conditions apart."""
+    """The results of a run with these records, those of null conditions apart."""
     design, nulls = split_nulls(records, study_named(study).nulls)
     models = [MeasuredModel(name, f"openai/{name}") for name in sorted(set(design["model"]))]
     return Results(design, models=models, nulls=nulls, **facts)

@@ -28,7 +28,7 @@ ISSUES, FEW, MANY = 60, 1, 12
 
 
 def compared(study: str, *runs: pl.DataFrame) -> Comparison:
-    """What `overton compare` makes of runs with these records."""
+    """The comparison of runs with these records."""
     named = study_named(study)
     how = chosen_how(named, how_of(study))
     sides = [comparing_of(named).records(results_of(study, records), how) for records in runs]
@@ -37,7 +37,7 @@ def compared(study: str, *runs: pl.DataFrame) -> Comparison:
 
 
 def unequal(behaviour: object, seed: int) -> list[ComparisonRow]:
-    """The leading scores of one model that was asked once in one run and twelve times in the other."""
+    """The leading scores of one model with one trial in one run and twelve in the other."""
     sources = [
         run_of(str(trials), open_minded(behaviour, np.random.default_rng(seed), ISSUES, "m", trials, ()), trials)  # type: ignore[arg-type]
         for trials in (FEW, MANY)
@@ -47,7 +47,7 @@ def unequal(behaviour: object, seed: int) -> list[ComparisonRow]:
 
 
 @pytest.mark.parametrize("behaviour", [unmoving, moving])
-def test_a_model_is_no_other_when_asked_more_often(behaviour: object) -> None:
+def test_a_model_with_more_answers_does_not_differ_from_itself(behaviour: object) -> None:
     found = [one for seed in range(1, 9) for one in unequal(behaviour, seed)]
     assert sum(not isnan(one.difference.own.low) for one in found) >= 8
     apart = [

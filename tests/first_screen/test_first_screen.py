@@ -1,4 +1,4 @@
-"""The first screen says nothing that its numbers, or the truth about the respondent, deny."""
+"""The first screen contradicts neither its numbers nor the truth about the respondent."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def by(judge: str) -> RunFacts:
 def findings(
     study: str, items: int, judge: str, changed: Callable[[pl.DataFrame], pl.DataFrame] | None = None
 ) -> Sequence[Finding]:
-    """What is said of a model that is moved, labelled by this judge; `changed` alters its records."""
+    """The findings on a model that is moved, labelled by this judge; `changed` alters its records."""
     if changed is None:
         outcome = analysed(study, items)
         assert outcome.results is not None
@@ -61,7 +61,7 @@ def test_numbers_with_enough_behind_them_may_be_quoted(study: str) -> None:
 @pytest.mark.parametrize("study", JUDGED)
 @pytest.mark.parametrize(
     ("judge", "reason"),
-    [("openai/m", "by itself"), ("simulated/judge", "simulated"), ("ollama/qwen2.5-0.5b", "too small")],
+    [("openai/m", "judges itself"), ("simulated/judge", "simulated"), ("ollama/qwen2.5-0.5b", "too small")],
 )
 def test_numbers_of_a_judge_that_cannot_judge_are_not_to_be_quoted(study: str, judge: str, reason: str) -> None:
     judged = [one for one in findings(study, 12, judge) if one.judge]

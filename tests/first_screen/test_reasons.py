@@ -14,7 +14,7 @@ from .screens import Screen, screen_of
 
 
 def terminal(study: str, records: pl.DataFrame, items: int) -> str:
-    """What the terminal prints of a run with these records, or why it prints nothing."""
+    """The terminal's lines for a run with these records, or the reason for none."""
     try:
         return as_printed(screen_of(study, records, items))
     except InputError as error:

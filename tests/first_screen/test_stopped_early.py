@@ -10,7 +10,7 @@ import polars as pl
 
 import overton
 from overton.analysis.analyze import Measured, measure_run
-from overton.studies.numbers import Kind, number
+from overton.studies.numbers import Kind, brief_number, number
 
 WIDTHS = (0.12, 0.09, 0.1, 0.14, 0.08)
 """Half-widths to ask for, until some items are asked more often than others in a way that shows."""
@@ -31,7 +31,7 @@ def shown(outcome: Measured, words: str, kind: Kind) -> str:
     """The value in the first sentence that has these words."""
     one = next(one for one in outcome.findings if words in one.sentence)
     assert one.number is not None
-    assert number(one.number.value, kind) in one.sentence
+    assert brief_number(one.number.value, kind, one.number.n) in one.sentence
     return number(one.number.value, kind)
 
 

@@ -1,9 +1,10 @@
-"""What crashed a reader once does so no more; and the harness sees a crash where there is one."""
+"""Inputs that once crashed a reader, which must not crash it again, and checks that the harness sees crashes."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -27,15 +28,17 @@ def is_native(target: str) -> bool:
 @pytest.mark.parametrize(
     ("target", "path"), list(cases()), ids=lambda value: value if isinstance(value, str) else value.stem
 )
-def test_what_crashed_once_is_an_error_that_says_so(target: str, path: Path) -> None:
+def test_inputs_that_once_crashed_give_an_error_that_says_so(target: str, path: Path) -> None:
     if is_native(target):
         command = [sys.executable, "-m", "fuzz", "--repeat", target, str(path)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return
     crash = tried(named(target), bytes_of(path))
-    if crash is not None and crash.kind == "TookTooLong":  # the first reader of its kind imports what it needs
-        crash = tried(named(target), bytes_of(path))
+    if crash is not None and crash.kind == "TookTooLong":
+        # The first reader of its kind imports what it needs, and a busy machine runs at a fraction of its speed. A
+        # reader whose time grows with the square of its input exceeds five times the limit as well.
+        crash = tried(replace(named(target), seconds=5 * named(target).seconds), bytes_of(path))
     assert crash is None, f"{crash.kind} in {crash.place}\n{crash.told}"
 
 
@@ -88,7 +91,7 @@ def greedy(data: bytes) -> None:
     assert (b"a" * (MEMORY + (1 << 26))).find(b"x") < 0
 
 
-def test_documented_errors_are_no_crash_and_others_are() -> None:
+def test_only_undocumented_errors_are_crashes() -> None:
     assert tried(reads("fine", len), b"x") is None
     assert tried(reads("refused", refused), b"x") is None
     crash = tried(reads("never", never), b"x")
@@ -96,14 +99,14 @@ def test_documented_errors_are_no_crash_and_others_are() -> None:
     assert crash.kind == "ZeroDivisionError"
 
 
-def test_an_unreadable_that_nobody_turned_into_an_error_with_a_place_is_a_crash() -> None:
+def test_an_unreadable_without_a_location_is_a_crash() -> None:
     crash = tried(reads("unread", unread), b"x")
     assert crash is not None
     assert crash.kind == "Unreadable"
     assert tried(reads("unread", unread, documented=(Unreadable,)), b"x") is None
 
 
-def test_too_much_time_is_a_crash_whatever_the_reader_catches() -> None:
+def test_too_much_time_is_a_crash_even_if_the_reader_catches_errors() -> None:
     crash = tried(reads("endless", endless, seconds=0.1), b"x")
     assert crash is not None
     assert crash.kind == "TookTooLong"
@@ -139,7 +142,7 @@ def test_cases_follow_from_the_seed_and_differ() -> None:
     assert len(set(made(1))) > 150
 
 
-def test_json_and_what_is_packed_is_changed_inside() -> None:
+def test_json_and_packed_data_are_changed_inside() -> None:
     import gzip
     import json
 
@@ -153,6 +156,6 @@ def test_json_and_what_is_packed_is_changed_inside() -> None:
     assert len({gzip.decompress(one) for one in packed}) > 20
 
 
-def test_the_words_put_in_are_what_broke_readers_before() -> None:
+def test_tokens_contain_texts_that_broke_readers_before() -> None:
     assert b"Wed, 21 Oct 99999999999999999999 07:28:00 GMT" in TOKENS
     assert any(token.count(b"[") > 10_000 for token in TOKENS)

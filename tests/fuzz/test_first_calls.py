@@ -24,7 +24,7 @@ ALL: dict[str, dict[str, Any]] = STUDIES | {"even-handedness": {"only": 2, "role
 
 
 def requests(server: Hostile, study: str, out: Path, *, hold: bool) -> dict[str, Any]:
-    """What the endpoint received in a run of a study."""
+    """The requests that the endpoint received in a run of a study."""
     how = ALL[study]
     options = {name: value for name, value in how.items() if name not in ("only", "others", "roles", "agents")}
     names = [f"m{number}" for number in range(1, how.get("agents", 1) + 1)]
@@ -41,6 +41,7 @@ def requests(server: Hostile, study: str, out: Path, *, hold: bool) -> dict[str,
         model_args=dict.fromkeys(everybody, arguments),
         prices=dict.fromkeys(everybody, (10.0, 100.0)),
         max_cost=1000.0,
+        anyway=True,  # a judge would label a control, and rubbish would stop the run
         **roles,
         **options,
     )

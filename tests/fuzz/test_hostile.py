@@ -84,7 +84,7 @@ def test_every_call_meets_one_fault_at_first(
     assert not caplog.records, "what a loop logs is a traceback on a user's terminal"
 
 
-def test_a_third_of_all_requests_meets_some_fault_and_what_failed_is_counted(
+def test_failures_are_counted_when_a_third_of_all_requests_meets_a_fault(
     asked: Callable[..., Any], server: Hostile, whole: Any
 ) -> None:
     server.misbehave(*SOME, share=0.4, attempts=9, seed=2)

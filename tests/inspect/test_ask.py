@@ -74,7 +74,7 @@ def test_all_end_before_the_gravest_error_is_raised() -> None:
     assert sorted(call.number for call in calls) == [0, 1, 3]  # what has an outcome is kept
 
 
-def test_a_request_that_is_rejected_has_failed_for_good() -> None:
+def test_a_rejected_request_has_failed_permanently() -> None:
     calls: list[CallData] = []
 
     async def main() -> None:
@@ -136,7 +136,7 @@ def test_a_study_may_ask_with_asyncio() -> None:
 
 
 @pytest.mark.parametrize("hold", [True, False])
-def test_a_form_goes_to_who_can_be_held_to_it(hold: bool) -> None:
+def test_a_form_is_sent_to_models_that_accept_it(hold: bool) -> None:
     model, form = Model(), Form(choices=("A", "B"))
     anyio.run(lambda: asking(table(model, holds_form=hold, extra_body={"x": 1}))("subject", (user("a"),), form=form))
     body = model.configs[0].extra_body
@@ -158,7 +158,7 @@ def test_settings_as_pairs_make_the_same_settings() -> None:
 @pytest.mark.parametrize(
     "error", [RejectedError("rejected", "seed is not supported"), AccessError("no probabilities", "none were sent")]
 )
-def test_one_call_shows_that_a_model_lacks_what_all_need(error: Exception) -> None:
+def test_one_call_shows_that_a_model_lacks_a_needed_feature(error: Exception) -> None:
     words = [f"q{number}" for number in range(20)]
     model = Model(**dict.fromkeys(words, error))
 

@@ -58,7 +58,7 @@ def test_the_reader_of_uses_sees_every_form() -> None:
     assert private_uses(ALLOWED.read_text("utf-8"))
 
 
-def test_what_is_private_is_there() -> None:
+def test_private_names_of_inspect_exist() -> None:
     pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
     from inspect_ai._util.exception import TerminateSampleError
     from inspect_ai.model import get_model

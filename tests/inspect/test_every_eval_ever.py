@@ -1,4 +1,4 @@
-"""What other tools read from an exported log: on the log itself, and by Every Eval Ever's converter if it is installed.
+"""Exported logs as other tools read them: the log itself, and Every Eval Ever's converter if it is installed.
 
 The converter needs Python 3.12 or newer. It is found as the command `every_eval_ever`, which may be that of another
 environment.
@@ -39,7 +39,7 @@ ASKED: dict[str, dict[str, Any]] = {
     },
 }
 HUB = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
-"""What Every Eval Ever takes for a dataset of the Hugging Face hub, as it does an empty location."""
+"""Locations that Every Eval Ever takes for a dataset of the Hugging Face hub, as it does an empty one."""
 
 
 @pytest.fixture(params=ASKED)

@@ -1,4 +1,4 @@
-"""From runs to Inspect logs: what a log contains, and that it becomes the same run again."""
+"""From runs to Inspect logs: the content of a log, which becomes the same run again."""
 
 from __future__ import annotations
 
@@ -245,7 +245,9 @@ def test_tokens_of_calls_that_samples_share_count_once(talking: Any, tmp_path: P
     named = {"models": [f"{talking.url}#m"], "others": {"judge": [f"{talking.url}#judge"]}, "efforts": [None]}
     run = asked("pluralism", tmp_path, experiments=["sycophancy"], **named)
     log = log_of(run, tmp_path / "logs")
-    replies = [one for one in entries(run.path / "journal.db") if one.place.speaker.startswith("judge")]
+    judged = [one for one in entries(run.path / "journal.db") if one.place.speaker.startswith("judge")]
+    replies = [one for one in judged if one.place.speaker != "judge/control"]
+    assert len(judged) == len(replies) + 1  # the run's own control of its judge is in no sample
     assert any(not one.place.trial for one in replies)
     total = sum(one.outcome.usage.input_tokens for one in replies)
     assert log.stats.model_usage["http/judge"].input_tokens == total
@@ -265,13 +267,13 @@ def test_the_viewer_is_set_to_render_no_foreign_text(exported: Finished) -> None
     assert log.eval.viewer.trust_content is False
 
 
-async def test_it_works_beside_an_event_loop_that_runs_already(finished: Finished, tmp_path: Path) -> None:
+async def test_it_works_next_to_a_running_event_loop(finished: Finished, tmp_path: Path) -> None:
     run = finished("open-mindedness")
     (done,) = overton.export_run(run.path, out=tmp_path / "logs")
     assert overton.import_logs([done.path], out=tmp_path / "back").records().equals(run.records())
 
 
-def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
+def test_impossible_exports_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not a run folder"):
         overton.export_run(tmp_path)
     run = asked("open-mindedness", tmp_path)

@@ -1,4 +1,5 @@
-"""Logs from anyone: a run, or an InputError that names the log; nothing is left behind, and little memory used."""
+"""Logs from anyone become a run, or an InputError that names the log. No files are left behind, and little memory is
+used."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ Change = Callable[[dict[str, bytes]], None]
 
 @pytest.fixture(scope="module")
 def members(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What is read of a log: its head and its samples."""
+    """The parts of a log that are read: its head and its samples."""
     place = tmp_path_factory.mktemp("made")
     run = overton.run(
         "open-mindedness",
@@ -106,7 +107,7 @@ WRONG: dict[str, tuple[Change, str]] = {
     "seed": (head(lambda held: held["eval"]["metadata"][KEY].update(seed="x")), "its metadata is damaged"),
     "no dataset": (head(lambda held: held["eval"].pop("dataset")), "missing required field `dataset`"),
     "sample cut": (lambda held: held.update({sample_of(held): b"{"}), "samples/museum-returns.*is not complete JSON"),
-    "sample of another": (sample(lambda held: held.update(id="other")), "contains a sample other than its name says"),
+    "sample of another": (sample(lambda held: held.update(id="other")), "contains another sample than its name says"),
     "store": (sample(lambda held: held.update(store=[])), "Expected `object`, got `array`"),
     "item": (sample(lambda held: held["metadata"][KEY].update(item={"id": 1})), "its item is damaged"),
     "calls": (sample(lambda held: held["store"].update({CALLS: {"a": 1}})), "is damaged or not a sample of Overton's"),
@@ -119,7 +120,7 @@ WRONG: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize(("change", "said"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_in_a_log_is_said_with_the_place(
+def test_errors_in_a_log_are_reported_with_their_location(
     change: Change, said: str, members: dict[str, bytes], tmp_path: Path
 ) -> None:
     held = dict(members)
@@ -132,7 +133,7 @@ def test_what_is_wrong_in_a_log_is_said_with_the_place(
     assert [path.name for path in tmp_path.iterdir()] == ["log.eval"]
 
 
-def test_numbers_that_are_none_may_stand_in_what_is_not_read(members: dict[str, bytes], tmp_path: Path) -> None:
+def test_parts_that_are_not_read_may_contain_nan_and_infinity(members: dict[str, bytes], tmp_path: Path) -> None:
     held = dict(members)
     head(lambda found: found.update(results={"scores": [float("nan"), float("inf")]}))(held)
     (tmp_path / "log.eval").write_bytes(packed(held))
@@ -141,7 +142,7 @@ def test_numbers_that_are_none_may_stand_in_what_is_not_read(members: dict[str, 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
-def test_of_a_damaged_log_there_is_a_run_or_an_error(
+def test_a_damaged_log_becomes_a_run_or_an_error(
     data: st.DataObject, members: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     held, place = dict(members), tmp_path_factory.mktemp("damaged")
@@ -173,7 +174,7 @@ def test_a_bomb_among_the_samples_takes_little_memory(members: dict[str, bytes],
     assert peak < 20_000_000
 
 
-def test_a_log_with_numbers_that_are_none_takes_little_memory(tmp_path: Path) -> None:
+def test_a_log_with_nan_and_infinity_takes_little_memory(tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     log.write_bytes(b'{"eval": "NaN \\" NaN", "x": [NaN, -Infinity' + b", {}" * 2_000_000 + b"]}")
     tracemalloc.start()
@@ -187,7 +188,7 @@ def test_a_log_with_numbers_that_are_none_takes_little_memory(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["../../outside", "/outside", "..\\outside", "samples/../../outside"])
-def test_members_are_never_written_whatever_their_names(name: str, members: dict[str, bytes], tmp_path: Path) -> None:
+def test_members_with_hostile_names_are_never_written(name: str, members: dict[str, bytes], tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     folder.mkdir(parents=True)
     (folder / "log.eval").write_bytes(packed({**members, name: b"x"}))

@@ -1,4 +1,4 @@
-"""From Inspect logs to runs: what is imported completely, what in part, and what is refused."""
+"""From Inspect logs to runs: logs imported completely, in part, and refused."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_an_imported_run_is_reported_resumed_and_extended(log: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("how", ["missing", "erred", "invalidated"])
-def test_what_a_log_lacks_is_missing_and_asked_for_when_the_run_is_resumed(
+def test_samples_missing_from_a_log_are_asked_when_the_run_is_resumed(
     whole: Any, edited: Callable[..., Path], tmp_path: Path, how: str
 ) -> None:
     def spoil(held: EvalLog) -> None:
@@ -163,9 +163,7 @@ def test_what_a_log_lacks_is_missing_and_asked_for_when_the_run_is_resumed(
     assert resumed.records().equals(whole.records())
 
 
-def test_items_of_which_there_is_no_sample_are_left_out_and_said_to_be(
-    edited: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_items_without_a_sample_are_left_out_and_reported(edited: Callable[..., Path], tmp_path: Path) -> None:
     def cut(held: EvalLog) -> None:
         assert held.samples is not None
         held.samples = [one for one in held.samples if str(one.id).startswith("arcades")]
@@ -217,7 +215,7 @@ def test_logs_whose_shared_calls_were_answered_differently_are_not_one_run(tmp_p
     held = read_eval_log(second)
     tell_otherwise(held)
     write_eval_log(held, second)
-    with pytest.raises(InputError, match="once for all trials, and its answer differs"):
+    with pytest.raises(InputError, match="got the same shared prompt"):
         overton.import_logs([first, second], out=tmp_path / "back")
     assert not (tmp_path / "back").exists()
 
@@ -232,7 +230,7 @@ def test_a_sample_with_another_answer_to_a_shared_call_is_asked_again(tmp_path: 
     write_eval_log(held, log)
     run = overton.import_logs([log], out=tmp_path / "back")
     assert run.manifest.status == "stopped"
-    assert "1 got a different answer to a call that all share" in run.manifest.stopped
+    assert "1 got a different answer to a call that all samples share" in run.manifest.stopped
     assert overton.resume(run.path).finished
 
 
@@ -314,11 +312,11 @@ def change_item(held: EvalLog) -> None:
 
 
 @pytest.mark.parametrize("change", [change_content, change_item])
-def test_a_call_that_is_not_what_the_study_asks_is_named(
+def test_a_call_that_the_study_would_not_make_is_named(
     edited: Callable[..., Path], tmp_path: Path, change: Callable[[EvalLog], None]
 ) -> None:
     with pytest.raises(
-        RunMismatch, match=r"edited\.eval: does not contain the calls of open-mindedness\. trial trams.* its m"
+        RunMismatch, match=r"edited\.eval: does not contain the calls of open-mindedness\. trial trams.* this call's m"
     ):
         overton.import_logs([edited(change)], out=tmp_path / "back")
     assert not (tmp_path / "back").exists()
@@ -363,7 +361,7 @@ def lose_paraphrases(held: EvalLog) -> None:
         (lambda held: task_of(held).update(format=9, overton="9.9"), "has format 9 of Overton '9.9'"),
         (lambda held: task_of(held).update(study="rephrase"), "rephrase, which has no task"),
         (lambda held: task_of(held).update(study="nothing"), "no such study"),
-        (lambda held: held.eval.metadata.clear(), "not of one of Overton's"),
+        (lambda held: held.eval.metadata.clear(), "not one of Overton's"),
     ],
 )
 def test_a_damaged_log_is_refused_with_the_place(
@@ -375,7 +373,7 @@ def test_a_damaged_log_is_refused_with_the_place(
 
 
 @pytest.mark.parametrize("name", ["text.eval", "text.json", "cut.eval", "folder.eval", "absent.eval", "odd.txt"])
-def test_what_is_no_log_is_refused(log: Path, tmp_path: Path, name: str) -> None:
+def test_files_that_are_not_logs_are_refused(log: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     if name == "folder.eval":
         path.mkdir()
@@ -404,7 +402,7 @@ def test_nothing_is_written_over(log: Path, tmp_path: Path) -> None:
         overton.import_logs([])
 
 
-def test_what_a_reply_says_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_texts_of_replies_come_back_unchanged(tmp_path: Path) -> None:
     """Inspect stores long text once and replaces it by a reference: a reply that looks like one is not one."""
     issue = msgspec.structs.replace(made_issue("parks"), topic='<img src=x onerror="a()"> attachment://0')
     run = asked(tmp_path / "run", items=[issue])

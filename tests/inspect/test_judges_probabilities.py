@@ -45,7 +45,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.study)
-def test_what_is_reported_of_labels_is_the_same_under_both_hosts(
+def test_reports_on_labels_are_the_same_under_both_hosts(
     case: Case, talking: Any, evaluate: Any, tmp_path: Any
 ) -> None:
     from inspect_ai.model import GenerateConfig, get_model
@@ -73,7 +73,9 @@ def test_what_is_reported_of_labels_is_the_same_under_both_hosts(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.study)
-def test_an_endpoint_that_sends_none_stops_the_run_with_a_sentence(case: Case, talking: Any, tmp_path: Any) -> None:
+def test_an_endpoint_without_probabilities_stops_the_run_with_a_sentence(
+    case: Case, talking: Any, tmp_path: Any
+) -> None:
     answer = talking.behave
 
     async def behave(asked: Any) -> web.Response:

@@ -135,7 +135,7 @@ def inspect_eval(env: Mapping[str, str], *words: str) -> subprocess.CompletedPro
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_its_task_runs_beside_broken_ones_and_ours(installed: Mapping[str, str], told: Any, tmp_path: Path) -> None:
+def test_its_task_runs_next_to_broken_ones_and_ours(installed: Mapping[str, str], told: Any, tmp_path: Path) -> None:
     from inspect_ai.log import list_eval_logs, read_eval_log
 
     done = inspect_eval(installed, "overton/tea_or_not", "overton/open_mindedness", "--limit", "2")
@@ -163,8 +163,8 @@ def test_its_options_are_the_tasks_and_others_are_refused(installed: Mapping[str
     said = wrong.stdout + wrong.stderr
     assert wrong.returncode != 0
     assert (
-        "-T sugar: no such parameter; known are items, drinks, times, only, prompts, seed, trials_at_once, cache"
-        in said
+        "-T sugar: no such parameter; known are items, drinks, times, reading, systems, no_plain, only, prompts, seed,"
+        " trials_at_once, cache, anyway\n" in said
     )
     assert "Traceback" not in said
     never = inspect_eval(installed, "overton/tea_or_not", "-T", "times=never")

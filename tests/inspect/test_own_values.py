@@ -69,7 +69,7 @@ def test_an_eval_reads_the_file_and_its_log_keeps_the_list(talking: Any, evaluat
         role: get_model(f"openai-api/local/{name}", base_url=talking.url, memoize=False)
         for role, name in {"agent_2": "n", "values_judge": "values"}.items()
     }
-    asked = {"values": str(path), "only": ["quarter-to-eight"], "agents": 2, "rounds": 1, "retest": 0.0}
+    asked = {"values": str(path), "only": ["quarter-to-eight"], "agents": 2, "rounds": 1, "retest": 0.0, "anyway": True}
     log = evaluate("deliberation", model_roles=roles, task_args=asked)
     assert log.status == "success", log.error
     assert log.eval.metadata[KEY]["options"]["values"] == [

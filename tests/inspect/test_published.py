@@ -1,4 +1,4 @@
-"""A paper's experiment under Inspect: the task's option, and what a log keeps of it."""
+"""A paper's experiment under Inspect: the task's option, and the log's data on it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def found(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> list[Figure]:
     return scores.figures_of_study("open-mindedness", pl.DataFrame({"issue": ["i"]}), ["m"])
 
 
-def test_a_figure_has_the_standard_error_of_its_items_beside_it(monkeypatch):
+def test_a_figure_has_the_standard_error_of_its_items(monkeypatch):
     values = np.random.default_rng(1).exponential(size=12)
     (figure,) = found(monkeypatch, values.tolist())
     assert figure.name == "mean"
@@ -33,6 +33,6 @@ def test_a_figure_has_the_standard_error_of_its_items_beside_it(monkeypatch):
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0, 3.0, 4.0], [0.5] * 8])
-def test_what_has_no_interval_over_items_has_no_standard_error(monkeypatch, values):
+def test_estimates_without_an_interval_over_items_have_no_standard_error(monkeypatch, values):
     (figure,) = found(monkeypatch, values)
     assert figure.estimate.error is None

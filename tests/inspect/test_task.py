@@ -17,7 +17,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "deliberation": {"agents": ("a", "b", "a"), "formats": ("synchronous", "round-robin"), "trials": 2},
 }
 SAMPLES = {"open-mindedness": 11, "stance-stability": 4, "pluralism": 52, "deliberation": 7}
-"""Of an item: configurations and wordings; temperatures and orders; arms, settings and pairings; tables and orders."""
+"""Samples of an item by study. They are, in this order: configurations and wordings, temperatures and orders, arms with
+settings and pairings, and tables and orders."""
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -32,7 +33,7 @@ def test_trials_of_a_sample_differ_in_repetition_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_a_samples_input_is_what_its_first_trial_asks_first(name: str) -> None:
+def test_a_samples_input_is_the_first_question_of_its_first_trial(name: str) -> None:
     pytest.importorskip("inspect_ai", reason="Inspect AI is not installed")
     study = study_named(name)
     items = read_items(study)[:1]

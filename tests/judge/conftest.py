@@ -43,7 +43,7 @@ def task() -> LabelTask:
 
 @pytest.fixture(scope="session")
 def units() -> list[Unit]:
-    """What is shown of each row; the answer says which row it is."""
+    """The texts shown of each row. The answer says which row it is."""
     return [
         Unit(
             {

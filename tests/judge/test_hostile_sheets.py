@@ -31,7 +31,7 @@ TASK = SheetKey("s", "open-mindedness", "stance", "a judge", LABELS, 0, False, d
 
 
 def filled(folder: Path) -> Path:
-    """A sheet that a person filled in, with its key beside it."""
+    """A sheet that a person filled in, with its key next to it."""
     sheet = folder / "s.csv"
     write_files((sheet, folder / "s.key.json"), TASK, [{"text": f'a "text",\n{number}'} for number in range(6)])
     rows = list(csv.DictReader(io.StringIO(sheet.read_text("utf-8-sig"), newline="")))
@@ -77,7 +77,7 @@ def test_a_key_of_another_kind_of_sheet_is_refused(tmp_path: Path) -> None:
     of_two = task_of(msgspec.structs.replace(TASK, rows=row, people=((0,),)))
     sheet = tmp_path / "s.csv"
     write_files((sheet, tmp_path / "s.key.json"), of_two, [{"text": "x"}])
-    with pytest.raises(InputError, match=r"rows\[0\].judged: is 'opinion-tree', which is none of the task's labels"):
+    with pytest.raises(InputError, match=r"rows\[0\].judged: is 'opinion-tree', which is not one of the task's labels"):
         agreement(sheet)
 
 
@@ -97,7 +97,7 @@ def test_of_a_damaged_sheet_or_key_there_is_agreement_or_an_input_error(data: st
     assert places <= {str(sheet), str(tmp_path / "s.key.json")}
 
 
-def test_a_row_of_thousands_of_digits_is_told(tmp_path: Path) -> None:
+def test_a_row_number_of_thousands_of_digits_is_reported(tmp_path: Path) -> None:
     sheet = filled(tmp_path)
     sheet.write_bytes(sheet.read_bytes().replace(b"\r\n1,", b"\r\n" + b"1" * 5000 + b","))
     with pytest.raises(InputError, match=f"line 2: row '{'1' * 20}' is not one of 1 to 6"):
@@ -164,7 +164,7 @@ def test_of_a_sheet_with_a_million_wrong_rows_twenty_are_listed(tmp_path: Path) 
     with pytest.raises(InputError) as refused:
         agreement(sheet)
     assert len(refused.value.problems) == 21
-    assert refused.value.problems[-1].reason == "not read, nor those after it: 20 are wrong"
+    assert refused.value.problems[-1].reason == "was not checked, nor were later lines, because 20 lines are wrong"
 
 
 @pytest.fixture(scope="module")

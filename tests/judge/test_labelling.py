@@ -1,4 +1,4 @@
-"""From a run to people's pages: what is drawn, what each page shows, and what stays out of it."""
+"""From a run to people's pages: the rows drawn, the content of each page, and data that stay out of it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def shown(page: Path) -> list[tuple[int, dict[str, str]]]:
     return [(unit["place"], {texts[name]: texts[text] for name, text in unit["texts"]}) for unit in held["units"]]
 
 
-def test_each_person_gets_a_page_with_all_that_the_judge_saw_and_nothing_that_it_said(
-    run: Path, tmp_path: Path
-) -> None:
+def test_each_persons_page_has_all_that_the_judge_saw_without_its_labels(run: Path, tmp_path: Path) -> None:
     pages = overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3, whole=False)
     assert [page.name for page in pages] == ["person-1.html", "person-2.html"]
     task = task_beside(pages[0])
@@ -62,7 +60,7 @@ def test_each_person_gets_a_page_with_all_that_the_judge_saw_and_nothing_that_it
             assert row["rationale"] not in texts.values()
 
 
-def test_people_are_told_what_labels_mean_in_the_judges_own_words(run: Path, tmp_path: Path) -> None:
+def test_people_read_the_meanings_of_labels_in_the_judges_own_words(run: Path, tmp_path: Path) -> None:
     (page,) = overton.judge.draw_labels(run, tmp_path / "labels", people=1, size=5, whole=False)
     task = task_beside(page)
     prompt = prompts.filled("judge", "system")
@@ -78,7 +76,7 @@ def test_a_prompt_that_does_not_define_a_label_is_a_mistake() -> None:
     }
     graded = "(1) None - as in this example\n\nOptions:\n(1) None\n (2) Some (few) \n2 is not more"
     assert definitions_in(graded, ["1", "2"]) == {"1": "None", "2": "Some (few)"}
-    with pytest.raises(ValueError, match="what 'maybe' means"):
+    with pytest.raises(ValueError, match="defines the label 'maybe'"):
         definitions_in("yes: it does", ["yes", "maybe"])
 
 
@@ -146,7 +144,7 @@ def test_the_command_writes_the_same_pages(run: Path, tmp_path: Path) -> None:
         assert page.read_bytes() == (tmp_path / "a" / page.name).read_bytes()
 
 
-def test_what_does_not_go_together_is_refused_and_nothing_is_written_over(run: Path, tmp_path: Path) -> None:
+def test_conflicting_options_are_refused_and_no_file_is_overwritten(run: Path, tmp_path: Path) -> None:
     refused = sample(run, "--out", tmp_path / "sheet.csv", "--whole", "--shared", 2).exception
     assert isinstance(refused, InputError)
     assert [problem.place for problem in refused.problems] == ["--shared", "--whole"]
@@ -163,9 +161,9 @@ def test_whole_groups_are_drawn_by_default_where_measures_of_many_labels_rest_on
 ) -> None:
     done = sample(run, "--people", 1, "--out", tmp_path / "usual")
     assert task_beside(tmp_path / "usual" / "person-1.html").design == "whole"
-    assert "Drawn: 16 rows in 4 whole groups" in done.stderr
+    assert "Sampled 16 rows in 4 whole groups" in done.stderr
     single = sample(run, "--people", 1, "--single", "--size", 9, "--out", tmp_path / "single")
-    assert "Drawn:" not in single.stderr
+    assert "Sampled" not in single.stderr
     assert task_beside(tmp_path / "single" / "person-1.html").design == "plain"
     sample(run, "--people", 1, "--stratified", "--out", tmp_path / "stratified")
     assert task_beside(tmp_path / "stratified" / "person-1.html").design == "stratified"

@@ -1,4 +1,5 @@
-"""The page as a file: what it holds, what it must not hold, and what keeps it from loading anything."""
+"""The page as a file: its content, content that it must not have, and the policy that keeps it from loading
+anything."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def held(page: bytes) -> dict[str, Any]:
     return json.loads(found[1])
 
 
-def test_a_page_has_its_persons_rows_in_their_order_and_nothing_that_the_judge_said(
+def test_a_page_has_its_persons_rows_in_their_order_without_the_judges_labels(
     task: LabelTask, units: list[Unit]
 ) -> None:
     page = page_of(task, units, 2, row="turn", group="conversation")
@@ -62,17 +63,17 @@ def test_nothing_but_the_pages_own_script_and_style_is_allowed(task: LabelTask, 
     assert not re.search(r"<[^>]*\s(src|href|on\w+)=", text)
 
 
-def test_a_page_to_settle_has_the_rows_in_question_and_says_what_it_is_for(task: LabelTask, units: list[Unit]) -> None:
+def test_an_adjudication_page_has_the_disputed_rows_and_says_its_purpose(task: LabelTask, units: list[Unit]) -> None:
     page = page_of(msgspec.structs.replace(task, design="whole"), units, 0, places=[5, 3])
     assert [(one["place"], one["group"]) for one in held(page)["units"]] == [(5, None), (3, None)]
-    assert "Overton labels, to settle" in page.decode()
+    assert "Overton labels, to resolve" in page.decode()
     assert "People labelled these differently" in page.decode()
-    with pytest.raises(ValueError, match="a page that the task has"):
+    with pytest.raises(ValueError, match="the number of a page of the task"):
         page_of(task, units, 1, places=[5])
 
 
 def test_a_page_that_the_task_lacks_is_a_mistake(task: LabelTask, units: list[Unit]) -> None:
-    with pytest.raises(ValueError, match="a page that the task has"):
+    with pytest.raises(ValueError, match="the number of a page of the task"):
         page_of(task, units, 3)
     with pytest.raises(ValueError, match="one unit per row"):
         page_of(task, units[1:], 1)

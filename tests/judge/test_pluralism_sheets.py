@@ -55,7 +55,7 @@ def test_a_hundred_pairs_balanced_by_class_are_drawn_by_default(run: overton.Run
     assert "no match" not in sheet.read_text("utf-8-sig")
 
 
-def test_agreement_stands_in_the_report(run: overton.Run, tmp_path: Path) -> None:
+def test_the_report_shows_agreement(run: overton.Run, tmp_path: Path) -> None:
     sheet, _ = overton.judge.sample(run.path, tmp_path / "pairs.csv", size=40, stratified=True)
     filled(sheet, lambda number, label: "no match" if number % 4 == 0 else label)
     found = overton.judge.agreement(sheet, run=run.path)
@@ -64,7 +64,7 @@ def test_agreement_stands_in_the_report(run: overton.Run, tmp_path: Path) -> Non
     assert found.people.judge.by_label["match"].value < 1.0
     assert found.people.judge.leniency["match"].value == 1.0
     page = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
-    assert "People labelled 40 of the units that it judged (match) and gave its label to" in page
+    assert "People labelled 40 of the judged units (match) and gave the judge&#39;s label to" in page
 
 
 def test_stances_are_checked_on_a_sheet_of_their_own(run: overton.Run, tmp_path: Path) -> None:

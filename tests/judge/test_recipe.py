@@ -23,7 +23,7 @@ def shown(start: str) -> list[str]:
 
 
 def answered(folder: Path) -> LabelTask:
-    """Two people's files as their pages save them; Bo sees in a tenth of the turns what nobody else does."""
+    """Two people's files as their pages save them; Bo's labels for a tenth of the turns differ from all others."""
     task = msgspec.json.decode((folder / "task.json").read_bytes(), type=LabelTask)
     for number, person in enumerate(("Ada", "Bo"), 1):
         labels = {place: task.rows[place].judged for place in task.people[number - 1]}
@@ -60,7 +60,7 @@ def test_the_commands_of_the_page_lead_from_a_run_to_a_corrected_report(tmp_path
     overton(["judge", "agreement", "labels/both-settled.json", "--run", "runs/chameleon"])
     report = overton(shown("report runs/chameleon")).split()[-1]
     text = (tmp_path / report).read_text("utf-8")
-    assert "Labels by people" in text
+    assert "Human labels" in text
     document = msgspec.json.decode(overton(["analyze", "stance-stability", "runs/chameleon", "--json"]))
     (labels,) = document["labels"].values()
     assert (labels["labelled"], labels["open"]) == (102, 0)  # seventeen whole conversations of six turns

@@ -102,7 +102,7 @@ HELD = [
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Who was asked what, in the words of the prompt and of the form."""
+    """The judge and the request of each call, in the words of the prompt and of the form."""
     asked: list[tuple[str, str]] = []
     answer = SeededAnswerer.answer
 
@@ -156,7 +156,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return overton.run("stance-stability", out=tmp_path_factory.mktemp("runs") / "first", **(STANCE | more)).path
 
 
-def test_a_judge_that_goes_by_places_is_told_by_another_order(tmp_path: Path) -> None:
+def test_another_order_reveals_a_judge_with_position_bias(tmp_path: Path) -> None:
     held = HELD[3]
     given = {**held.given, "model_args": {held.judge: {"pull": "1"}}}
     made = overton.run(held.study, out=tmp_path / "run", **given)
@@ -201,7 +201,7 @@ def labelled(run: Path, tmp_path: Path) -> Iterator[LabelTask]:
     (run / "labels" / f"{task.name}.json").unlink()
 
 
-def test_what_people_labelled_is_what_the_judge_is_asked_again(run: Path, labelled: LabelTask, tmp_path: Path) -> None:
+def test_the_judge_is_asked_again_about_units_with_human_labels(run: Path, labelled: LabelTask, tmp_path: Path) -> None:
     done = overton.judge.again(run, out=tmp_path / "again")
     (steady,) = analysed(done).steady
     assert (steady.units, steady.rows, steady.by_people) == (10, 10, 10)
@@ -259,7 +259,10 @@ def test_the_command_plans_asks_prints_json_and_is_resumed(run: Path, tmp_path: 
     assert stopped.exit_code == 4, stopped.output
     gone_on = called("resume", out, "--max-calls", 100)
     assert gone_on.exit_code == 0, gone_on.output
-    assert "How far simulated/stance-judge agrees" in gone_on.stdout
+    assert gone_on.stdout.startswith("again-stance-stability")
+    assert f"overton analyze {out}" in gone_on.stdout.replace("\n", "")
+    printed = called("analyze", out)
+    assert "How far simulated/stance-judge agrees" in printed.stdout
     done = called("judge", "again", run, "--size", 6, "--json", "--out", tmp_path / "json")
     assert done.exit_code == 0, done.output
     document = msgspec.json.decode(done.stdout)
@@ -268,8 +271,8 @@ def test_the_command_plans_asks_prints_json_and_is_resumed(run: Path, tmp_path: 
     assert msgspec.json.decode(analysed_again.stdout) == document  # stopped and resumed, it says the same
 
 
-def test_a_study_that_does_not_say_how_its_judge_is_asked_has_none(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not declare what its judge is asked"):
+def test_a_study_that_does_not_declare_how_to_repeat_its_judge_is_refused(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not declare its judge's questions"):
         registry.study_named("again-rephrase")
     with pytest.raises(InputError, match="what: match: must be stance or premise_stance"):
         overton.judge.again(run, what="match", out=tmp_path / "x")

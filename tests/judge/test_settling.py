@@ -1,4 +1,4 @@
-"""From two people's files to a page on which they settle their disagreements, and back."""
+"""From two people's files to a page on which they adjudicate their disagreements, and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def called(*words: object) -> Result:
 
 
 def answered(pages: list[Path], run: Path) -> tuple[LabelTask, list[Path]]:
-    """Two people who say what the judge says but for the first row that both have."""
+    """Two people whose labels are the judge's except for the first row that both have."""
     task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=LabelTask)
     both = min(set(task.people[0]) & set(task.people[1]))
     files = []
@@ -39,14 +39,14 @@ def answered(pages: list[Path], run: Path) -> tuple[LabelTask, list[Path]]:
     return task, files
 
 
-def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_path: Path) -> None:
+def test_disagreements_are_shown_with_each_persons_label_and_adjudicated(run: Path, tmp_path: Path) -> None:
     task, files = answered(
         overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3, whole=False), run
     )
     page = tmp_path / "settle.html"
     done = called("judge", "agreement", *files, "--run", run, "--settle", page)
     assert done.exit_code == 0, done.output
-    assert "People disagree on 1 rows." in done.stderr
+    assert "People disagree on 1 row." in done.stderr
     found = re.search(r'id="task">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
     assert found
     held: dict[str, Any] = json.loads(found[1])
@@ -54,7 +54,7 @@ def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_p
     place = min(set(task.people[0]) & set(task.people[1]))
     assert (held["page"], unit["place"]) == (0, place)
     texts = {held["texts"][head]: held["texts"][text] for head, text in unit["texts"]}
-    assert texts["What people said"] == f"ada: unclear (it dodges)\nbo: {CANNOT_TELL}"
+    assert texts["Labels that people gave"] == f"ada: unclear (it dodges)\nbo: {CANNOT_TELL}"
     assert texts["Answer"]
     saved = tmp_path / "both.json"
     saved.write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, 0, "both", {place: "unclear"})))
@@ -63,11 +63,11 @@ def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_p
     assert (settled.people.open, settled.people.settled) == (0, 1)
     assert read_labels(run)[0].settled == (AdjudicatedLabel(place, "unclear", "both"),)
     again = called("judge", "agreement", saved, "--run", run, "--settle", tmp_path / "more.html")
-    assert "People have no unsettled disagreements" in again.stderr
+    assert "There are no open disagreements" in again.stderr
     assert not (tmp_path / "more.html").exists()
 
 
-def test_two_who_read_labels_at_once_lose_none(run: Path, tmp_path: Path) -> None:
+def test_concurrent_readers_of_labels_lose_no_labels(run: Path, tmp_path: Path) -> None:
     task, files = answered(
         overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=9, whole=False), run
     )
@@ -95,7 +95,7 @@ def test_a_page_to_settle_needs_the_run_and_a_new_file(run: Path, tmp_path: Path
     (tmp_path / "there.html").write_text("mine")
     with pytest.raises(InputError, match="exists already"):
         overton.judge.settling_page(run, tmp_path / "there.html", task=found.people.task)
-    with pytest.raises(InputError, match="name one task that the run has labels of: none"):
+    with pytest.raises(InputError, match="name one of the tasks that the run has labels for: none"):
         overton.judge.settling_page(run, tmp_path / "x.html", task="t0")
 
 

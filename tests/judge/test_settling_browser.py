@@ -1,4 +1,4 @@
-"""What two people differ on, from a run to the page on which they settle it, in a real browser, and back."""
+"""Disagreements of two people, from a run to the page on which they adjudicate them, in a real browser, and back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def differing(run: Path, folder: Path, seed: int) -> tuple[LabelTask, list[int]]
     return task, both
 
 
-async def test_two_people_settle_what_they_differ_on_by_keys_and_the_run_takes_it(
+async def test_two_people_adjudicate_their_disagreements_by_keys_and_the_run_takes_them(
     browser_address: str, run: Path, tmp_path: Path
 ) -> None:
     task, both = differing(run, tmp_path / "labels", 1)

@@ -157,7 +157,7 @@ def test_a_share_in_a_condition_can_be_gated(judged: Run, tmp_path: Path) -> Non
     assert (found["measure"], found["outcome"]) == ("share_supports_long", "within")
 
 
-def test_a_sheet_shows_what_the_judge_saw(judged: Run, tmp_path: Path) -> None:
+def test_a_sheet_shows_the_texts_that_the_judge_saw(judged: Run, tmp_path: Path) -> None:
     overton.judge.sample(judged.path, tmp_path / "sheet.csv", size=10)
     with (tmp_path / "sheet.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -176,7 +176,7 @@ def test_controls_are_those_of_the_question(copy: Run, tmp_path: Path) -> None:
     done = overton.judge.controls(copy.path, judge=JUDGE, out=tmp_path / "tried")
     (tried,) = overton.analyze("controls-table", done.path).tried
     assert (tried.controls, tried.right.value, tried.fails) == (3, 1.0, False)
-    with pytest.raises(InputError, match="each run of it has its own question"):
+    with pytest.raises(InputError, match="each run of this study has its own question"):
         overton.judge.controls("table", judge=JUDGE)
 
 
@@ -187,7 +187,7 @@ def test_controls_of_a_named_question_are_those_of_its_study(tmp_path: Path) -> 
     assert overton.judge.plan_controls(run.path).trials == 8
     question = {"key": "k", "asks": "Which?", "prompt": "{prompt} {answer} {labels}", "labels": {"a": "m", "b": "n"}}
     bare = overton.judge.table(path, question=question, judge=JUDGE, out=tmp_path / "bare")
-    with pytest.raises(InputError, match="its question has none"):
+    with pytest.raises(InputError, match="the run's question has no control texts"):
         overton.judge.plan_controls(bare.path)
 
 

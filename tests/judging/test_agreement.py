@@ -41,7 +41,7 @@ FOURTEEN = [
 ]
 
 
-# Krippendorff (2011), section C: four observers, twelve units, some values missing; nominal alpha 0.743.
+# Krippendorff (2011), section C: four observers, twelve units, some values missing. Nominal alpha is 0.743.
 OBSERVERS = [
     [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
     [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
@@ -74,7 +74,7 @@ def test_cohens_kappa_has_about_the_standard_error_of_fleiss_cohen_and_everitt()
     assert cohen_kappa(*raters([[20, 5, 3], [4, 15, 6], [2, 7, 18]])).error == pytest.approx(error, rel=0.02)
 
 
-def test_cohens_kappa_is_that_of_labels_whatever_they_are_called() -> None:
+def test_cohens_kappa_does_not_depend_on_the_names_of_labels() -> None:
     first, second = raters(DIAGNOSES)
     assert cohen_kappa([str(i) for i in first], [str(i) for i in second]) == cohen_kappa(first, second)
 
@@ -106,7 +106,7 @@ def test_a_label_in_equal_parts_counts_as_half_a_row_of_each() -> None:
 def test_alpha_is_that_of_the_published_example_with_missing_labels() -> None:
     found = krippendorff_alpha(UNITS)
     assert found.value == pytest.approx(0.743, abs=5e-4)
-    assert found.n == 11  # the twelfth unit has one label, and says nothing
+    assert found.n == 11  # the twelfth unit has one label, and does not count
     assert found.low < 0.743 < found.high <= 1
 
 
@@ -120,9 +120,7 @@ labels = st.lists(st.lists(st.sampled_from("abc"), max_size=4), max_size=12)
 
 
 @given(units=labels, names=st.permutations("abc"))
-def test_alpha_is_the_same_whatever_labels_are_called_and_whoever_gave_them(
-    units: list[list[str]], names: list[str]
-) -> None:
+def test_alpha_does_not_depend_on_names_of_labels_or_order_of_coders(units: list[list[str]], names: list[str]) -> None:
     called = dict(zip("abc", names, strict=True))
     before, after = (
         krippendorff_alpha(units),

@@ -40,7 +40,7 @@ def labelled(of: LabelTask, *people: dict[int, str], settled: tuple[AdjudicatedL
     return SavedLabels(of, said, settled)
 
 
-def test_each_counts_in_equal_parts_until_a_row_is_settled() -> None:
+def test_people_count_in_equal_parts_until_a_row_is_adjudicated() -> None:
     of = task(["pro", "pro", "con", "con"])
     people = ({0: "pro", 1: "pro", 2: "pro"}, {1: "con", 2: "pro", 3: CANNOT_TELL})
     found = annotator_agreement(labelled(of, *people))
@@ -65,7 +65,7 @@ def test_rows_weigh_as_many_as_they_represent() -> None:
     assert found.judge.confusion["con"]["pro"] == 3  # as they were labelled
 
 
-def test_two_people_have_cohens_kappa_on_what_both_labelled() -> None:
+def test_kappa_of_two_people_is_over_rows_that_both_labelled() -> None:
     of = task(["pro"] * 12)
     first = dict(enumerate(["pro", "pro", "con", "con", "pro", "con", "pro", "con", "pro", "con"]))
     second = dict(enumerate(["pro", "con", "con", "con", "pro", "pro", "pro", "con", "pro", "con"])) | {11: "pro"}
@@ -94,7 +94,7 @@ def test_a_persons_pages_are_joined_unless_they_say_two_things() -> None:
     assert (alike.pairs, alike.shared, alike.labelled) == ((), 0, 2)
 
 
-def test_people_who_share_nothing_have_a_reason_for_no_kappa() -> None:
+def test_people_without_shared_rows_have_a_reason_instead_of_kappa() -> None:
     (pair,) = annotator_agreement(labelled(task(["pro"] * 4), {0: "pro"}, {1: "pro"})).pairs
     assert pair.n == 0
     assert "no row in common" in pair.kappa.method

@@ -1,4 +1,4 @@
-"""Which rows people label, with which chances, and who gets which of them."""
+"""Samples of rows to label, their probabilities, and how rows are dealt to people."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_whole_groups_are_drawn_with_every_labelled_row_in_order() -> None:
     assert {chance for _, chance in taken} == {3 / 50}
 
 
-def test_the_chance_of_a_whole_group_is_what_it_is_said_to_be_however_long_it_is() -> None:
+def test_whole_groups_are_sampled_with_the_stated_probability_at_any_length() -> None:
     groups = ["long"] * 40 + [f"short-{number}" for number in range(10)]
     draws = [choose_units(["x"] * 50, groups, size=15, seed=seed, design="whole") for seed in range(400)]
     (chance,) = {chance for taken in draws for _, chance in taken}
@@ -46,7 +46,7 @@ def test_the_chance_of_a_whole_group_is_what_it_is_said_to_be_however_long_it_is
     assert held == pytest.approx(chance, abs=0.07)  # three standard errors
 
 
-def test_what_cannot_be_drawn_is_refused_whatever_the_design() -> None:
+def test_impossible_samples_are_refused_in_every_design() -> None:
     for design in ("plain", "stratified", "whole"):
         with pytest.raises(InputError, match="must be 1 or more"):
             choose_units(GIVEN, GROUPS, size=0, design=design)
@@ -54,7 +54,7 @@ def test_what_cannot_be_drawn_is_refused_whatever_the_design() -> None:
             choose_units([None], ["a"], design=design)
 
 
-def test_everybody_gets_what_is_shared_and_the_others_go_to_one_person_each() -> None:
+def test_shared_rows_go_to_everybody_and_the_others_to_one_person_each() -> None:
     pages = deal_units(["g"] * 100, people=3, shared=31, seed=5)
     assert [len(page) for page in pages] == [54, 54, 54]
     everybody = set(pages[0]) & set(pages[1]) & set(pages[2])

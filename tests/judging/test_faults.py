@@ -1,4 +1,4 @@
-"""Replies that are no answers, recognised by their form."""
+"""Malformed replies."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ def test_a_reply_without_letters_or_digits_is_empty(text: str) -> None:
 
 
 @pytest.mark.parametrize("finish", ["length", "max_tokens", "MAX_TOKENS", "model_context_window_exceeded"])
-def test_providers_words_for_want_of_room_mean_cut(finish: str) -> None:
+def test_finish_reasons_for_token_limits_mean_truncated(finish: str) -> None:
     assert is_cut(finish)
     assert faults_of(ESSAY, finish=finish) == ("cut",)
 
 
 @pytest.mark.parametrize("finish", ["stop", "end_turn", "content_filter", "tool_calls", "unknown", ""])
-def test_other_ends_are_no_cuts(finish: str) -> None:
+def test_other_finish_reasons_do_not_count_as_truncated(finish: str) -> None:
     assert faults_of(ESSAY, finish=finish) == ()
 
 
-def test_one_letter_and_short_phrases_are_no_echo_of_their_prompt() -> None:
+def test_letters_and_short_phrases_do_not_count_as_echoes() -> None:
     assert faults_of("A", shown=["Answer A or B."]) == ()
     assert faults_of("Answer: position <<A>>", shown=["Reply with 'Answer: position <<A>>' or '<<B>>'."]) == ()
 
 
-def test_what_was_shown_said_back_is_an_echo_whatever_its_case_and_marks() -> None:
+def test_repeated_prompt_is_an_echo_regardless_of_case_and_punctuation() -> None:
     assert faults_of(POST.upper().replace(".", "!"), shown=["Be brief.", POST]) == ("echo",)
     assert faults_of("what do you think should happen", shown=[POST]) == ("echo",)
 
 
-def test_a_quotation_inside_an_answer_is_no_echo() -> None:
+def test_quotation_inside_an_answer_does_not_count_as_an_echo() -> None:
     quoted = '"The council says that repairs cost more than a new one." That may be so, but nobody has shown the sums.'
     assert faults_of(quoted, shown=[POST]) == ()
 
@@ -64,7 +64,7 @@ def test_saying_one_thing_over_and_over_is_a_loop(text: str) -> None:
     assert faults_of(text) == ("loop",)
 
 
-def test_refrains_and_lists_of_one_pattern_are_no_loops() -> None:
+def test_refrains_and_lists_of_one_pattern_do_not_count_as_loops() -> None:
     days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
     assert (
         faults_of("\n".join(f"- On {day} the market is open from nine to {hour}." for hour, day in enumerate(days)))
@@ -72,12 +72,12 @@ def test_refrains_and_lists_of_one_pattern_are_no_loops() -> None:
     )
 
 
-def test_a_reply_said_before_is_a_duplicate_also_with_other_marks() -> None:
+def test_repeated_reply_is_a_duplicate_also_with_other_punctuation() -> None:
     assert faults_of(ESSAY, earlier=["Something else.", ESSAY.replace(",", ";")]) == ("duplicate",)
     assert faults_of("Yes.", earlier=["yes"]) == ("duplicate",)
 
 
-def test_another_answer_of_the_same_opening_is_no_duplicate() -> None:
+def test_answer_with_the_same_opening_does_not_count_as_a_duplicate() -> None:
     assert (
         faults_of(ESSAY + " But only with lunches served on the fifth day, for whoever comes.", earlier=[ESSAY]) == ()
     )
@@ -101,7 +101,7 @@ def test_any_text_has_faults_of_the_known_kinds_and_is_a_duplicate_of_itself(tex
 
 
 @given(st.lists(st.sampled_from(["so", "it", "is", "not", "clear"]), min_size=30, max_size=60))
-def test_a_text_said_three_times_over_is_a_loop(words: list[str]) -> None:
+def test_text_repeated_three_times_is_a_loop(words: list[str]) -> None:
     assert "loop" in faults_of(" ".join(words * 3))
 
 

@@ -1,4 +1,4 @@
-"""What people saved, checked and put together."""
+"""Labels that people saved, checked and merged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def joined(*files: AnnotatorLabels, before: SavedLabels | None = None) -> SavedL
     return gather_labels(TASK, [(f"{number}.json", one) for number, one in enumerate(files)], before)
 
 
-def test_what_a_page_asked_for_is_taken_and_the_name_trimmed() -> None:
+def test_valid_page_is_accepted_with_the_name_trimmed() -> None:
     whole = said(1, {2: "pro", 0: CANNOT_TELL}, " ada ", remarks={2: "why?"}, seconds={2: 3.5})
     assert check_page(TASK, whole, "f") == msgspec.structs.replace(whole, person="ada")
 
@@ -53,21 +53,21 @@ class Wrong:
 @pytest.mark.parametrize(
     "wrong",
     [
-        Wrong(AnnotatorLabels("tother", 1, "ada", {}), "f: task: is 'tother', and the key that of"),
-        Wrong(said(1, {3: "pro"}), "f: labels.3: page 1 did not ask for that row"),
+        Wrong(AnnotatorLabels("tother", 1, "ada", {}), "f: task: is 'tother', but the key is for"),
+        Wrong(said(1, {3: "pro"}), "f: labels.3: page 1 does not have that row"),
         Wrong(said(1, {0: "maybe"}), "f: labels.0: is 'maybe'; it must be one of pro, con, cannot tell"),
         Wrong(said(3, {}), "f: page: is 3; the task has pages 1 to 2"),
         Wrong(said(-1, {}), "f: page: is -1"),
         Wrong(said(1, {}, " "), "f: person: must be a name"),
         Wrong(said(1, {}, "a" * 201), "f: person: must be a name"),
-        Wrong(said(1, {}, remarks={3: "x"}), "f: remarks.3: is for a row that was not asked for"),
+        Wrong(said(1, {}, remarks={3: "x"}), "f: remarks.3: is for a row that this page does not have"),
         Wrong(said(1, {}, seconds={0: -1.0}), "f: seconds.0: is -1.0; it must be 0 or more"),
-        Wrong(said(1, {}, taken_back=(3,)), "f: taken_back.3: is for a row that was not asked for"),
+        Wrong(said(1, {}, taken_back=(3,)), "f: taken_back.3: is for a row that this page does not have"),
         Wrong(said(1, {0: "pro"}, taken_back=(0,)), "f: taken_back.0: has a label, too"),
         Wrong(said(1, {}, saved=float("inf")), "f: saved: is inf; it must be 0 or more"),
     ],
 )
-def test_what_a_page_cannot_have_saved_is_refused_with_file_and_key(wrong: Wrong) -> None:
+def test_impossible_page_is_refused_with_file_and_key(wrong: Wrong) -> None:
     with pytest.raises(InputError) as refused:
         check_page(TASK, wrong.said, "f")
     assert str(refused.value).startswith(wrong.told)
@@ -78,11 +78,11 @@ def test_what_a_page_cannot_have_saved_is_refused_with_file_and_key(wrong: Wrong
     [
         ({"labels": {}}, "labels: must not be empty"),
         ({"labels": {CANNOT_TELL: "", "pro": ""}}, "labels: must not be empty"),
-        ({"rows": (ROWS[0], ROWS[0])}, "rows: have an id twice"),
+        ({"rows": (ROWS[0], ROWS[0])}, "rows: contain an id twice"),
         ({"rows": (msgspec.structs.replace(ROWS[0], chance=0.0),)}, "chance: is 0.0"),
         ({"rows": (msgspec.structs.replace(ROWS[0], judged="x"),)}, "judged: is 'x'"),
-        ({"people": ((0, 0),)}, "asks for a row twice, or for one that does not exist"),
-        ({"people": ((9,),)}, "asks for a row twice, or for one that does not exist"),
+        ({"people": ((0, 0),)}, "has a row twice, or a row that does not exist"),
+        ({"people": ((9,),)}, "has a row twice, or a row that does not exist"),
     ],
 )
 def test_a_task_that_no_draw_makes_is_refused(change: dict[str, Any], told: str) -> None:
@@ -115,7 +115,7 @@ def test_a_page_saved_twice_by_one_person_is_taken_where_one_file_goes_on_from_t
     assert str(refused.value).startswith("1.json: labels.0: row 0 is 'con' here, 'pro' in 0.json")
 
 
-def test_what_is_settled_stays_until_it_is_settled_anew() -> None:
+def test_adjudicated_label_stays_until_it_is_adjudicated_again() -> None:
     both = (said(1, {0: "pro", 1: "pro"}), said(2, {1: "con"}, "bo"))
     assert open_places(joined(*both)) == [1]
     settled = joined(*both, said(SETTLING, {1: "con"}, "both"))
@@ -126,7 +126,7 @@ def test_what_is_settled_stays_until_it_is_settled_anew() -> None:
     assert anew.settled == (AdjudicatedLabel(1, "pro", "cy"),)
 
 
-def test_the_file_that_was_saved_last_prevails_and_removes_what_it_takes_back() -> None:
+def test_newest_file_prevails_and_removes_labels_that_it_takes_back() -> None:
     older = said(1, {0: "pro", 1: "pro", 2: "con"}, saved=10.0)
     newer = said(1, {0: "con", 2: "con"}, saved=20.0, taken_back=(1,))
     left = {0: "con", 2: "con"}
@@ -138,7 +138,7 @@ def test_the_file_that_was_saved_last_prevails_and_removes_what_it_takes_back() 
     assert (given.said[0].labels, given.said[0].taken_back) == ({0: "con", 1: "con", 2: "con"}, ())
 
 
-def test_what_was_settled_is_taken_back_like_any_label() -> None:
+def test_adjudicated_label_can_be_taken_back() -> None:
     both = (said(1, {0: "pro", 1: "pro"}), said(2, {1: "con"}, "bo"))
     settled = joined(*both, said(SETTLING, {1: "con"}, "both", saved=1.0))
     assert open_places(joined(said(SETTLING, {}, "both", saved=2.0, taken_back=(1,)), before=settled)) == [1]
@@ -146,10 +146,10 @@ def test_what_was_settled_is_taken_back_like_any_label() -> None:
     assert joined(*gone, before=settled).settled == ()  # nobody labels it any more
 
 
-def test_settling_what_nobody_labelled_or_in_two_ways_is_refused() -> None:
-    with pytest.raises(InputError, match=r"1.json: labels.3: settles a row that nobody labelled"):
+def test_adjudicating_an_unlabelled_row_or_twice_differently_is_refused() -> None:
+    with pytest.raises(InputError, match=r"1.json: labels.3: adjudicates a row without labels"):
         joined(said(1, {0: "pro"}), said(SETTLING, {3: "pro"}))
-    with pytest.raises(InputError, match=r"2.json: labels.0: settles as 'con' what 'ada' settles as 'pro'"):
+    with pytest.raises(InputError, match=r"2.json: labels.0: adjudicates a row as 'con', but 'ada'"):
         joined(said(1, {0: "pro"}), said(SETTLING, {0: "pro"}), said(SETTLING, {0: "con"}, "bo"))
 
 
@@ -166,6 +166,6 @@ def test_settling_what_nobody_labelled_or_in_two_ways_is_refused() -> None:
         ),
     ],
 )
-def test_kept_labels_that_nobody_can_have_given_are_refused(kept: SavedLabels) -> None:
+def test_impossible_stored_labels_are_refused(kept: SavedLabels) -> None:
     with pytest.raises(InputError, match="f: "):
         check_labels(kept, "f")

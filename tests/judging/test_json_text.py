@@ -95,7 +95,7 @@ def test_the_problem_names_the_place_in_the_value() -> None:
         "[" + "9" * 5000 + "]",
     ],
 )
-def test_what_is_no_json_value_is_invalid(text: str) -> None:
+def test_text_without_a_json_value_is_invalid(text: str) -> None:
     reading = parse_json(text)
     assert (reading.value, reading.how) == (None, "invalid")
     assert reading.problem
@@ -199,7 +199,7 @@ def test_every_field_is_asked_for_in_its_order_and_structs_are_nested() -> None:
     }
 
 
-def test_what_is_asked_is_not_checked_where_it_is_read() -> None:
+def test_parsing_does_not_check_the_requested_values() -> None:
     reading = parse_json('{"verdict": "Yes", "topics": [], "side": "pro"}', Answer)
     assert reading.value is not None
     assert (reading.value.verdict, reading.value.topics) == ("Yes", [])
@@ -223,7 +223,7 @@ def test_schemas_of_a_size_that_is_known_late_are_built() -> None:
 
 
 @pytest.mark.parametrize("text", [f"[{2**63}]", f"[-{2**63 + 1}]", "[" + "9" * 400 + "]", "[" + "9" * 5000 + "]"])
-def test_a_number_that_no_table_can_store_is_no_answer(text: str) -> None:
+def test_numbers_too_large_for_a_table_are_invalid(text: str) -> None:
     assert parse_json(text, list[int]).how == "invalid"
     assert parse_json(f"[{2**63 - 1}]", list[int]).value == [2**63 - 1]
 
@@ -235,7 +235,7 @@ def test_parts_of_parts_are_tried_until_so_much_of_a_text_was_read() -> None:
     assert parse_json("no {'a': } here, but {'a': 1}").value == {"a": 1}
 
 
-def test_a_fault_of_pythons_own_parser_is_no_fault_of_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_pythons_own_parser_does_not_invalidate_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     parse, calls = replies.ast.parse, []
 
     def first_fails(*given: Any, **more: Any) -> Any:

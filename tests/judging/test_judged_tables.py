@@ -35,7 +35,7 @@ def test_the_mean_is_of_labels_with_a_number() -> None:
     mean = found.number(None)
     assert mean.judge == 0.0
     assert mean.corrected.value == pytest.approx(-0.2, abs=0.05)
-    with pytest.raises(InputError, match="the mean: there is no such number here; there are con, pro, unread"):
+    with pytest.raises(InputError, match="the mean: is not one of these numbers, which are con, pro, unread"):
         correct(JudgedTable(JUDGED, PEOPLE)).number(None)
 
 
@@ -81,7 +81,7 @@ def test_agreement_looks_at_the_clusters_of_labelled_rows_only() -> None:
     assert found == share([judged == label for judged, label, _ in known], [writer for _, _, writer in known])
 
 
-def test_labels_that_are_no_plain_draw_are_reported() -> None:
+def test_labels_that_are_not_a_plain_sample_are_reported() -> None:
     chosen = [label if judged == "pro" else None for label, judged in zip(TRUTH, JUDGED, strict=True)]
     (said,) = correct(JudgedTable(JUDGED, chosen)).warnings
     assert said.startswith("The judge gives 'pro' to 100.0% of the labelled rows and to 0.0% of the others")
@@ -92,13 +92,16 @@ def test_labels_that_are_no_plain_draw_are_reported() -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"people": [None] * 200}, "labels: no row has a label by people"),
-        ({"groups": {"any": ["maybe"]}}, "group: any: 'maybe' is no label here; there are con, pro, unread"),
-        ({"groups": {"pro": ["con"]}}, "group: pro: is a label already"),
-        ({"values": {"1": 1.0}}, "value: 1: '1' is no label here"),
+        ({"people": [None] * 200}, "labels: no row has a human label"),
+        (
+            {"groups": {"any": ["maybe"]}},
+            "group: any: 'maybe' is not a label of this table, which has con, pro, unread",
+        ),
+        ({"groups": {"pro": ["con"]}}, "group: pro: is already a label"),
+        ({"values": {"1": 1.0}}, "value: 1: '1' is not a label of this table"),
     ],
 )
-def test_what_cannot_be_corrected_is_named(changed: dict[str, object], said: str) -> None:
+def test_uncorrectable_tables_are_refused_with_the_reason(changed: dict[str, object], said: str) -> None:
     told = {"judged": JUDGED, "people": PEOPLE} | changed
     with pytest.raises(InputError, match=said):
         correct(JudgedTable(**told))  # type: ignore[arg-type]

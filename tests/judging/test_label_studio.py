@@ -30,7 +30,7 @@ def annotation(label: str | None, who: Any = 3, **more: Any) -> dict[str, Any]:
     return {"result": [] if label is None else [value, remark], "completed_by": who, "lead_time": 4.5, **more}
 
 
-def test_tasks_have_what_is_shown_and_no_label_of_the_judges() -> None:
+def test_tasks_have_the_texts_without_the_judges_labels() -> None:
     made = json.loads(tasks(TASK, TEXTS))
     assert made[0]["data"] == {
         "overton_task": TASK.name,
@@ -74,13 +74,13 @@ def test_each_persons_labels_are_counted_to_the_first_page_that_asks_for_the_row
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        (export(0, annotation("pro"), task="t0"), "f: [0].data.overton_task: is 't0', and the key is that of"),
-        (export(7, annotation("pro")), "f: [0].annotations[0]: no page asks for row 7"),
+        (export(0, annotation("pro"), task="t0"), "f: [0].data.overton_task: is 't0', but the key is for"),
+        (export(7, annotation("pro")), "f: [0].annotations[0]: row 7 is on no page of this task"),
         (export(0, annotation(None)), "f: [0].annotations[0]: has no single choice"),
         (export(0, annotation("pro"), annotation("con")), "f: [0].annotations[1]: 'user 3' labelled row 0 twice"),
     ],
 )
-def test_what_is_not_of_the_task_is_refused_with_its_place(rows: list[LabelStudioExport], told: str) -> None:
+def test_rows_of_another_task_are_refused_with_their_location(rows: list[LabelStudioExport], told: str) -> None:
     with pytest.raises(InputError) as refused:
         said_by(TASK, rows, "f")
     assert str(refused.value).startswith(told)

@@ -1,4 +1,4 @@
-"""Tasks and people's labels as values."""
+"""Tasks and human labels as values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_task_comes_back_from_json_as_it_was() -> None:
     assert msgspec.json.decode(msgspec.json.encode(TASK), type=LabelTask) == TASK
 
 
-def test_until_people_settle_a_unit_each_counts_in_equal_parts_and_then_what_they_settled() -> None:
+def test_labels_count_in_equal_parts_until_they_are_adjudicated() -> None:
     said = (
         AnnotatorLabels(TASK.name, 1, "ada", {0: "pro", 1: "pro"}),
         AnnotatorLabels(TASK.name, 2, "bo", {1: "con", 2: CANNOT_TELL}),

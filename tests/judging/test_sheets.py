@@ -61,7 +61,7 @@ def reasons(text: str, known: LabelTask) -> list[str]:
     return [str(problem) for problem in raised.value.problems]
 
 
-def test_a_draw_follows_from_its_seed_and_leaves_out_what_has_no_label():
+def test_draw_follows_from_its_seed_and_omits_unlabelled_rows():
     labels = ["supportive", None, "critical", None] * 50
     first = draw(labels, size=30, seed=1)
     assert first == draw(labels, size=30, seed=1) != draw(labels, size=30, seed=2)
@@ -111,7 +111,7 @@ def computed(cell: str) -> bool:
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=4), st.sampled_from(",;\t"))
 @example([(";=1", "a;", '"=1"'), ('";=1', "\t", "\n-")], ";")
 @example([("a\r=1", 'b";"=1', "\u200b\t=1")], "\t")
-def test_no_cell_is_a_formula_whatever_a_program_takes_to_be_between_cells(texts, between):
+def test_cells_are_never_formulas_with_any_separator(texts, between):
     known = key(*["critical"] * len(texts))
     sheet = write_sheet(known, [dict(zip(("=one", "two;-", "three"), row, strict=True)) for row in texts])
     sheet.encode()
@@ -146,11 +146,11 @@ def test_a_sheet_of_an_earlier_version_is_read():
     assert read(text, known) == {0: "supportive", 1: "critical"}
 
 
-def test_the_name_of_a_sheet_is_no_number():
+def test_name_of_a_sheet_never_looks_like_a_number():
     assert all(key(*["critical"] * count).name.startswith("t") for count in range(1, 30))
 
 
-def test_what_a_person_fills_in_is_read_in_any_case_and_by_its_beginning():
+def test_labels_in_sheets_are_read_in_any_case_and_by_their_beginning():
     known = key("supportive", "critical", "balanced", "unclear", "unclear")
     said = read(filled(known, "Supportive", "c", " BAL ", "", "unclear"), known)
     assert said == {0: "supportive", 1: "critical", 2: "balanced", 4: "unclear"}
@@ -186,7 +186,7 @@ def test_rows_and_columns_that_are_missing_are_reported():
     assert "has no column" in reasons("", known)[0]
 
 
-def test_the_name_of_a_sheet_follows_from_what_it_is():
+def test_name_of_a_sheet_follows_from_its_content():
     assert key("supportive").name == key("supportive").name != key("critical").name
 
 

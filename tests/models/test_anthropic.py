@@ -32,7 +32,7 @@ async def opened(server):
         await model.answerer.close()
 
 
-async def test_a_plain_request_sends_what_the_api_demands(server, opened, question, key):
+async def test_plain_request_sends_all_required_fields(server, opened, question, key):
     await opened().answer(question(seed=7))
     (seen,) = server.seen
     assert seen.path == "/v1/messages"
@@ -96,7 +96,7 @@ async def test_settings_are_sent_and_system_messages_stand_apart(server, opened)
         ("claude-sonnet-5", Settings(reasoning_effort=None, max_tokens=2000), (2000, None, None)),
     ],
 )
-async def test_a_reasoning_effort_is_said_as_the_model_knows_it(server, opened, model, settings, sent):
+async def test_reasoning_effort_is_sent_in_the_form_that_the_model_knows(server, opened, model, settings, sent):
     await opened(f"anthropic/{model}").answer(Request((user("q"),), settings))
     body = server.seen[0].body
     assert (body["max_tokens"], body.get("thinking"), body.get("output_config")) == sent
@@ -193,7 +193,7 @@ async def test_the_end_of_a_conversation_under_way_is_marked_for_the_cache(serve
     assert all(isinstance(one["content"], str) for one in server.seen[-1].body["messages"][:-1])
 
 
-async def test_nothing_is_marked_where_the_user_says_so(server, opened):
+async def test_conversations_are_not_marked_for_the_cache_if_the_user_turns_it_off(server, opened):
     server.otherwise = message(text("fine"))
     await opened("anthropic/claude-3-5-haiku-20241022", ("cache", "false")).answer(
         Request(turns(2000, "user", "assistant", "user"), Settings())

@@ -46,13 +46,13 @@ def test_nothing_given_leaves_all_to_the_endpoint():
         ("temperature", "-0.1", "from 0 to 2"),
         ("temperature", "2.1", "from 0 to 2"),
         ("temperature", "nan", "not a number"),
-        ("top_p", "0", "above 0 to 1"),
+        ("top_p", "0", "above 0 and at most 1"),
         ("max_tokens", "0", "from 1"),
         ("max_tokens", "1.5", "not a whole number"),
         ("seed", "-1", "not a whole number"),
         ("connections", "0", "from 1"),
         ("timeout", "0", "above 0"),
-        ("timeout", "inf", "to 86400"),
+        ("timeout", "inf", "at most 86400"),
         ("hold", "yes", "neither true nor false"),
         ("base_url", "localhost:8000", "not a base URL"),
         ("base_url", "ftp://host/v1", "not a base URL"),
@@ -63,7 +63,7 @@ def test_nothing_given_leaves_all_to_the_endpoint():
         ("threads", "2", "unknown for openai models"),
         ("extra.messages", "[]", "the study writes the messages"),
         ("extra.seed", "1", "use seed=N"),
-        ("extra.stream", "true", "read whole"),
+        ("extra.stream", "true", "does not stream"),
         ("extra.", "1", "no field is given"),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_simulated_model_s_parameters_pass_as_strings():
 ON_RAY = parse_spec("ray/gguf:/models/m.gguf")
 
 
-def test_what_a_replica_needs_is_read_and_is_no_setting_of_the_model():
+def test_replica_resources_are_read_and_do_not_become_model_settings():
     arguments = read_arguments(
         ON_RAY,
         [

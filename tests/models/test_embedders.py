@@ -42,7 +42,7 @@ async def test_paraphrases_lie_closer_than_other_opinions(embedder: WordLlamaEmb
     assert cosine(free, gratis) > cosine(free, rude) + 0.2
 
 
-async def test_the_same_text_has_the_same_vector_whatever_stands_beside_it(embedder: WordLlamaEmbedder) -> None:
+async def test_text_has_the_same_vector_next_to_other_texts(embedder: WordLlamaEmbedder) -> None:
     (alone,) = await vectors(embedder, "Buses should be free.")
     beside = await vectors(embedder, "x " * 500, "Buses should be free.", "")
     assert beside[1] == pytest.approx(alone, abs=2e-6)
@@ -85,7 +85,7 @@ async def test_too_much_is_rejected(embedder: WordLlamaEmbedder) -> None:
             await embedder.answer(asked(json.dumps(texts)))
 
 
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_embedders_name_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedders, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"overton\[clustering\]"):
         WordLlamaEmbedder()

@@ -112,7 +112,7 @@ async def test_checking_a_model_shows_its_error_as_it_is(server):
     await model.answerer.close()
 
 
-def test_known_models_say_what_they_need():
+def test_known_models_list_keys_extras_and_prices():
     rows = {row.spec: row for row in known_models(["open-minded"])}
     assert rows["openai/gpt-4o"].needs == "OPENAI_API_KEY"
     price = rows["openai/gpt-4o"].price
@@ -129,7 +129,7 @@ def test_a_gguf_file_that_is_not_there_is_named(tmp_path):
         open_model(f"gguf:{tmp_path / 'absent.gguf'}")
 
 
-def test_importing_the_room_imports_nothing_heavy():
+def test_importing_the_package_imports_nothing_heavy():
     code = (
         "import sys, overton.models\n"
         "overton.models.known_models()\n"

@@ -32,7 +32,7 @@ REAL = header(1, 2) + text(b"a") + struct.pack("<If", 6, 1.0) + words(2, b"x", b
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_of_a_damaged_header_there_is_nothing_but_an_input_error(data: st.DataObject, tmp_path: Path) -> None:
+def test_damaged_header_raises_only_input_errors(data: st.DataObject, tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(data.draw(damaged(REAL)))
     try:
         check_gguf(tmp_path / "m.gguf")
@@ -61,6 +61,6 @@ def test_lengths_and_counts_that_lie_are_refused(content: bytes, said: str, tmp_
         check_gguf(check_it)
 
 
-def test_what_is_whole_passes(tmp_path: Path) -> None:
+def test_whole_gguf_file_passes_the_check(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(REAL)
     check_gguf(tmp_path / "m.gguf")

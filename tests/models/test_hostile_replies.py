@@ -1,4 +1,4 @@
-"""Whatever bytes an endpoint sends, they become a reply that the journal can keep, or an error of ours."""
+"""Any bytes that an endpoint sends become a reply that the journal can keep, or one of Overton's errors."""
 
 import asyncio
 import socket
@@ -89,7 +89,7 @@ _numbers = st.integers() | st.floats() | st.text() | st.booleans() | st.none() |
 @example(given=-1, made=1)
 @example(given=2**63, made=1)
 @example(given=10**400, made=1)
-def test_nonsense_in_usage_says_nothing_and_spoils_no_reply(body, read, given, made):
+def test_nonsense_in_usage_is_ignored_and_keeps_the_reply(body, read, given, made):
     names = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
     said = dict(zip(names, (given, made) * 2, strict=True))
     written = "{" + ",".join(f'"{name}":{_json(value)}' for name, value in said.items()) + "}"
@@ -113,7 +113,7 @@ def _json(value):
     "said",
     [b"null", b"{}", b"[]", b'"many"', b"-5", b'{"prompt_tokens":{"a":1},"input_tokens":{"a":1}}', b'{"x":"\xff"}'],
 )
-def test_usage_of_another_form_says_nothing(body, read, said):
+def test_usage_of_another_form_is_ignored(body, read, said):
     assert read(body(usage=said)) == Reply("fine", model="m")
 
 
@@ -144,7 +144,7 @@ def test_any_refusal_is_an_error_of_ours(body, status, headers):
     assert len(str(error)) < 1000
 
 
-def test_numbers_that_no_call_can_take_are_not_said():
+def test_impossible_token_counts_are_ignored():
     assert Usage.said(-1, 10**9 + 1) == Usage.said(True, 2.0) == Usage.said("3", None) == Usage()
     assert Usage.said(0, 10**9) == Usage(0, 10**9)
     assert not Usage(2**63, 1).sound
@@ -196,8 +196,8 @@ def authority(monkeypatch):
 async def test_a_server_that_closes_without_a_word_is_asked_once_for_each_reply(
     listen, authority, question, ending, secure
 ):
-    """Whether its end has been seen, or crosses the next request on its way (after a reset, and for a TLS server that
-    still listens after announcing the end, that cannot be known)."""
+    """Whether its end has been seen, or crosses the next request on its way. After a reset, and for a TLS server that
+    still listens after announcing the end, that cannot be known."""
     pause = 0.02 if secure or ending == "reset" else 0.0
     server = Closing(ending, http(openai_body()))
     context = None
@@ -303,7 +303,7 @@ async def test_connections_that_are_always_gone_when_they_are_used_again_are_not
     assert (lost, len(connections)) == (3, 17)
 
 
-def test_nothing_is_the_context_of_what_runs_to_its_end():
+def test_run_to_end_raises_errors_without_context():
     async def fail():
         raise AccessError("kind", "message")
 

@@ -109,7 +109,7 @@ async def test_parallel_requests_have_connections_of_their_own(listen, question)
     assert [one.text for one in found] == ["fine", "fine"]
 
 
-async def test_a_request_that_is_cut_off_leaves_its_reply_to_nobody(listen, question):
+async def test_interrupted_request_leaves_its_reply_to_no_other_call(listen, question):
     async def late(reader, writer):
         sent.set()
         await asyncio.sleep(0.05)
@@ -127,7 +127,7 @@ async def test_a_request_that_is_cut_off_leaves_its_reply_to_nobody(listen, ques
     assert server.connections == 2
 
 
-async def test_what_nobody_asked_for_is_nobodys_reply(listen, question):
+async def test_unrequested_reply_is_dropped_with_its_connection(listen, question):
     stray = reply(CHAT.replace(b"fine", b"stray"))
     server = Scripted(reply() + stray[:-9], reply())
     assert await answers(await listen(server), question, 2) == ["fine", "fine"]

@@ -29,7 +29,7 @@ def test_a_rate_limit_carries_the_wish_to_wait():
 
 
 @pytest.mark.parametrize(("status", "busy"), [(429, True), (503, True), (529, True), (500, False), (502, False)])
-def test_lack_of_capacity_is_told_from_other_failures(status, busy):
+def test_lack_of_capacity_is_distinguished_from_other_failures(status, busy):
     error = fault(status, {"error": {"message": "overloaded"}})
     assert isinstance(error, UnavailableError)
     assert error.busy == busy
@@ -67,13 +67,13 @@ def test_google_s_wish_to_wait_is_in_the_body():
         (307, b"", "redirect"),
     ],
 )
-def test_what_no_request_can_get_past_stops_the_run(status, content, kind):
+def test_errors_that_no_request_can_pass_stop_the_run(status, content, kind):
     error = fault(status, content)
     assert isinstance(error, AccessError)
     assert error.kind == kind
 
 
-def test_access_errors_say_what_to_change():
+def test_access_errors_name_the_setting_to_change():
     assert "OPENAI_API_KEY" in str(fault(401))
     assert "OPENAI_API_KEY" in str(fault(403))
     assert "'gpt-4o'" in str(fault(404))
@@ -99,7 +99,7 @@ def test_access_errors_say_what_to_change():
         (418, b"teapot", "rejected"),
     ],
 )
-def test_what_this_request_cannot_get_past_is_a_rejection(status, content, kind):
+def test_errors_of_one_request_are_rejections(status, content, kind):
     error = fault(status, content)
     assert isinstance(error, RejectedError)
     assert error.kind == kind
@@ -133,7 +133,7 @@ def test_a_message_is_safe_to_print():
     assert len(shown) == 500
 
 
-def test_a_page_of_html_is_no_message():
+def test_html_page_gives_an_empty_message():
     assert read_complaint(b"  <html><body>Bad gateway</body></html>", ApiKey(None)).message == ""
 
 

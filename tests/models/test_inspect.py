@@ -170,7 +170,7 @@ def test_a_provider_without_its_package_or_key_is_bad_input(monkeypatch):
         open_model("inspect/groq/m")
 
 
-def test_inspect_not_installed_is_said(monkeypatch):
+def test_missing_inspect_is_reported(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "inspect_ai.model", None)
     with pytest.raises(MissingExtra, match=r"overton\[inspect\]"):
         open_model("inspect/mockllm/model")

@@ -28,7 +28,7 @@ def test_only_the_place_where_an_option_falls_is_kept() -> None:
     assert {one.token: one.plain for one in spot.alternatives} == pytest.approx({"A": 0.6, "B": 0.3})
 
 
-def test_a_text_of_accents_and_a_first_token_that_is_no_part_of_it_do_not_move_the_place() -> None:
+def test_accents_and_a_hidden_first_token_do_not_move_the_spot() -> None:
     tokens = [told("<|start|>"), told("Ça, "), *reply(told("B", A=0.6, B=0.4))]
     (spot,) = spots_of(tokens, "Ça, position <<B>>", FORM, Sampler())
     assert (spot.at, spot.token) == (15, "B")
@@ -38,7 +38,7 @@ def test_tokens_that_spell_another_text_tell_nothing() -> None:
     assert spots_of(reply(told("A", A=0.6, B=0.4)), "something else <<A>>", FORM, Sampler()) == ()
 
 
-def test_an_article_is_no_answer() -> None:
+def test_article_does_not_count_as_an_answer() -> None:
     tokens = [told("Such"), told(" a"), told(" case")]
     assert spots_of(tokens, "Such a case", FORM, Sampler()) == ()
 
@@ -58,7 +58,7 @@ def test_temperature_0_takes_the_likeliest() -> None:
     assert chances(Sampler(temperature=0), A=0.6, B=0.4) == {"A": 1.0, "B": 0.0}
 
 
-def test_what_is_cut_off_before_the_temperature_is_never_drawn() -> None:
+def test_tokens_truncated_before_the_temperature_have_probability_0() -> None:
     llama = Sampler(0.8, 0.95, 40, 0.05, cuts_first=True)
     assert chances(llama, A=0.97, B=0.03) == {"A": 1.0, "B": 0.0}
     warm = chances(Sampler(0.8, 0.95), A=0.9, B=0.1)
@@ -78,8 +78,8 @@ def test_a_grammar_leaves_the_options_alone_to_share_all() -> None:
     assert chances(Sampler(), held=True, A=0.3, B=0.1, X=0.6) == pytest.approx({"A": 0.75, "B": 0.25})
 
 
-def test_llamas_grammar_is_asked_only_where_what_was_drawn_without_it_does_not_fit() -> None:
-    """Free: A and X are sampled 2 to 3, B is cut off. Whatever does not fit is sampled again between A and B."""
+def test_llama_applies_the_grammar_only_to_tokens_that_do_not_fit() -> None:
+    """Free: A and X are sampled 2 to 3, B is truncated. A token that does not fit is sampled again between A and B."""
     sampler = Sampler(1.0, 0.9, 40, 0.0, cuts_first=True, tries_first=True)
     found = chances(sampler, held=True, A=0.36, B=0.1, X=0.54)
     again = 0.36 / 0.46
@@ -91,7 +91,7 @@ def test_settings_and_extra_fields_say_how_it_is_drawn() -> None:
     assert (found.temperature, found.top_p, found.top_k, found.min_p) == (0.3, 0.95, 5, 0.2)
 
 
-def test_of_json_the_first_places_are_kept_whose_label_stands_ahead_of_what_repeats_it() -> None:
+def test_json_keeps_the_first_spots_because_the_label_precedes_repetitions() -> None:
     form = Form(schema={"type": "object"}, weigh=("critical",))
     text = '{"stance": "critical", "claims": "' + "critical " * 9 + '"}'
     tokens = [told(one) for one in re.findall(r"\w+|\W+", text)]

@@ -216,7 +216,7 @@ async def test_replies_of_every_kind_are_read(server, opened, question, content,
     assert (reply.text, reply.refused) == read
 
 
-async def test_a_reply_is_read_whatever_its_content_type_says(server, opened, question):
+async def test_reply_with_a_wrong_content_type_is_read(server, opened, question):
     server.script = [server.replies(reply_with(), Content_Type="text/html; charset=latin-1")]
     assert (await opened().answer(question())).text == "fine"
 
@@ -334,7 +334,7 @@ async def test_https_to_a_server_without_it_is_a_failed_connection(server, opene
     assert server.seen == []
 
 
-async def test_what_is_not_http_is_a_malformed_reply(opened, question):
+async def test_another_protocol_is_a_malformed_reply(opened, question):
     async def speak(reader, writer):
         await reader.read(100)
         writer.write(b"220 mail.example ESMTP\r\n\r\n")
@@ -556,14 +556,14 @@ async def test_providers_say_whether_they_tell_probabilities(opened):
     assert not weighs(opened("groq/m", ("key_env", "OPENAI_API_KEY")))
 
 
-async def test_what_the_endpoint_says_of_itself_is_kept(server, opened):
+async def test_endpoints_description_of_itself_is_kept(server, opened):
     server.script = [server.replies(reply_with(system_fingerprint="fp_1", provider="A provider"))]
     reply = await opened().answer(Request((user("hi"),), Settings()))
     assert (reply.model, reply.fingerprint, reply.served_by) == ("m", "fp_1", "A provider")
 
 
 @pytest.mark.parametrize("said", [None, "", 7, {"name": "x"}, ["y"]])
-async def test_no_reply_is_lost_over_what_an_endpoint_says_of_itself(server, opened, said):
+async def test_invalid_description_of_the_endpoint_does_not_lose_the_reply(server, opened, said):
     server.script = [server.replies(reply_with(system_fingerprint=said, provider=said))]
     reply = await opened().answer(Request((user("hi"),), Settings()))
     assert (reply.text, reply.fingerprint, reply.served_by) == ("fine", None, None)

@@ -66,7 +66,7 @@ def test_known_prices_carry_their_date_and_discounts() -> None:
         ("x" * (2**20 + 1), "is larger than"),
     ],
 )
-def test_what_is_no_price_is_refused_with_its_key(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_price_is_refused_with_its_key(tmp_path: Path, text: str, said: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(InputError) as raised:
         read_price_list(path)

@@ -13,7 +13,7 @@ from overton.models import open_model, ray_cluster
 from overton.models.reach import reach_of
 
 
-def test_without_ray_an_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_without_ray_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_cluster, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'overton\[ray\]'"):
         open_model("ray/gguf:/models/m.gguf")
@@ -30,7 +30,7 @@ def test_the_cluster_that_would_be_used_is_named_next_to_the_file(
     assert reach_of("embedded/smollm2-135m") == []
 
 
-def test_a_cluster_of_this_machine_keeps_to_itself_and_leaves_what_a_person_set(
+def test_local_cluster_keeps_to_itself_and_respects_user_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):

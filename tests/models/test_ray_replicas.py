@@ -125,7 +125,7 @@ class Cluster:
         self.writers: dict[ray_worker.Worker, asyncio.StreamWriter] = {}
 
     def engine(self, replica: int) -> Engine:
-        """That of the replica that was started after so many others."""
+        """The engine of the replica that was started after so many others."""
         return self.ray.actors[replica].worker._answerer
 
     def cut(self, replica: int) -> None:

@@ -57,7 +57,7 @@ def test_another_file_of_the_same_size_is_not_used(tmp_path: Path) -> None:
     assert Shelf(sought(shared), tmp_path / "cache").found() is None
 
 
-def test_what_is_not_what_was_sought_is_thrown_away(tmp_path: Path) -> None:
+def test_weights_with_another_hash_are_discarded(tmp_path: Path) -> None:
     wanted = sought(tmp_path / "elsewhere")
     with pytest.raises(OvertonError, match="their hash differs"):
         bring(Shelf(wanted, tmp_path / "cache"), CONTENT[::-1])
@@ -72,7 +72,7 @@ def test_pieces_that_do_not_follow_each_other_are_refused(tmp_path: Path, start:
         node.take(start, piece)
 
 
-def test_lack_of_room_is_reported(tmp_path: Path) -> None:
+def test_unusable_cache_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file is in the folder's place")
     with pytest.raises(OvertonError, match="weights cannot be stored in"):
         Shelf(sought(tmp_path / "elsewhere"), tmp_path / "cache").take(0, CONTENT)

@@ -97,7 +97,7 @@ async def test_a_reply_passes_whole(tmp_path: Path) -> None:
         UnavailableError("server error", "once more", maybe_billed=True),
     ],
 )
-async def test_an_error_passes_as_what_it_is(error: AnswerError, tmp_path: Path) -> None:
+async def test_error_keeps_its_type_and_fields_between_processes(error: AnswerError, tmp_path: Path) -> None:
     content, _ = await said(error, tmp_path)
     with pytest.raises(type(error)) as raised:
         await heard(content, tmp_path)
@@ -128,7 +128,7 @@ async def test_nonsense_is_worth_asking_again_and_nothing_worse(content: object,
     assert len(str(raised.value)) < 400
 
 
-async def test_what_a_replica_says_of_an_error_is_one_short_line_of_text(tmp_path: Path) -> None:
+async def test_error_message_of_a_replica_is_one_short_line(tmp_path: Path) -> None:
     fault = {"kind": "x" * 99, "message": "\x1b[31mred\n" * 999, "sort": "unavailable"}
     with pytest.raises(UnavailableError) as raised:
         await heard(msgspec.json.encode({"fault": fault}), tmp_path)

@@ -22,7 +22,7 @@ def written(file: Path, text: str, when: int) -> None:
     os.utime(file, ns=(when, when))
 
 
-async def test_a_file_is_read_again_as_it_changes_and_stays_as_it_was_while_it_is_no_list(tmp_path: Path) -> None:
+async def test_changed_server_file_is_read_again_and_an_invalid_one_raises(tmp_path: Path) -> None:
     file = tmp_path / "servers.txt"
     written(file, "# first\nhttp://a:1/v1/\n\nhttp://b:2/v1 # second\nhttp://a:1/v1\n", 1)
     listing = listing_of(str(file), as_it_is)
@@ -38,7 +38,7 @@ async def test_a_file_is_read_again_as_it_changes_and_stays_as_it_was_while_it_i
 
 
 @pytest.mark.parametrize("text", [None, "localhost:8000\n", "http://key@host/v1\n", "\xff"])
-def test_a_file_that_is_no_list_is_refused_before_any_call(tmp_path: Path, text: str | None) -> None:
+def test_invalid_server_file_is_refused_before_any_call(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "servers.txt"
     if text is not None:
         file.write_bytes(text.encode("latin-1"))

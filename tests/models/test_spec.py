@@ -133,7 +133,7 @@ def test_any_text_has_a_name_or_is_an_input_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["=openai/gpt-4o", "two words=openai/gpt-4o", "a:b=openai/gpt-4o", "é=openai/gpt-4o"])
-def test_what_cannot_be_a_name_is_refused(text: str) -> None:
+def test_invalid_name_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="letters, digits"):
         name_and_spec(text)
 
@@ -180,12 +180,12 @@ async def test_a_named_model_is_another_answerer_that_answers_the_same() -> None
     assert own.closed
 
 
-def test_what_is_wrong_with_a_named_model_is_said_of_its_name() -> None:
+def test_errors_of_a_named_model_use_its_name() -> None:
     with pytest.raises(InputError, match="--model-arg careful: temprature"):
         open_model("openai/gpt-4o", [("temprature", "1")], name="careful")
 
 
-def test_a_named_model_keeps_what_is_known_of_its_spec() -> None:
+def test_named_model_keeps_family_series_and_price_of_its_spec() -> None:
     named, plain = (open_model("openai/gpt-4o", name=name, need_key=False) for name in ("careful", ""))
     assert (named.family, named.series, named.price) == (plain.family, plain.series, plain.price)
     assert plain.answerer.identity == plain.answerer.name == "openai/gpt-4o"
@@ -201,7 +201,7 @@ def test_a_named_model_keeps_what_is_known_of_its_spec() -> None:
         "htp://h/v1?api_key=sk-secret#m",
     ],
 )
-def test_no_key_in_an_address_is_said_again(spec: str) -> None:
+def test_keys_in_addresses_are_not_repeated(spec: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_spec(name_and_spec(spec)[1])
     assert "sk-secret" not in str(caught.value)
@@ -213,12 +213,12 @@ def test_no_key_in_an_address_is_said_again(spec: str) -> None:
 @pytest.mark.parametrize(
     "text", ["ray/", "ray/openai/gpt-4o", "ray/ray/gguf:/m.gguf", "ray/gguf:", "ray/simulated/open-minded"]
 )
-def test_what_cannot_run_on_ray_is_refused(text: str) -> None:
+def test_spec_that_cannot_run_on_ray_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"ray/gguf:/path/to/file|no file is given"):
         parse_spec(text)
 
 
-def test_where_a_model_runs_is_no_part_of_what_it_is_called() -> None:
+def test_public_spec_omits_where_a_model_runs() -> None:
     assert public_model_spec("ray/gguf:/models/m.gguf") == public_model_spec("gguf:/other/m.gguf") == "gguf:m.gguf"
     assert name_and_spec("wide=ray/gguf:/models/m.gguf") == ("wide", "ray/gguf:/models/m.gguf")
     assert parse_spec("ray/gguf:/m.gguf").runs_here

@@ -353,7 +353,7 @@ def test_an_interruption_leaves_nothing_broken(moment: str, tiny: KnownWeights, 
     assert ensure("tiny").is_file()
 
 
-def test_what_a_killed_process_left_is_removed(tiny: KnownWeights, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(tiny: KnownWeights, tmp_path: Path) -> None:
     left = tmp_path / "cache" / "weights" / ".tiny-abc"
     left.mkdir(parents=True)
     (left / "published.gguf").write_bytes(b"half")
@@ -422,7 +422,7 @@ def test_a_damaged_published_file_is_fetched_again(tiny: KnownWeights, index: In
     assert index.served() == 2
 
 
-def test_no_space_says_how_much_is_needed_and_where(
+def test_full_disk_error_names_the_needed_space_and_the_folder(
     tiny: KnownWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = shutil.disk_usage(tmp_path)._replace(free=1000)
@@ -431,7 +431,7 @@ def test_no_space_says_how_much_is_needed_and_where(
         ensure("tiny")
 
 
-def test_a_cache_that_cannot_be_made_says_where(
+def test_error_for_an_impossible_cache_folder_names_it(
     tiny: KnownWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -458,7 +458,9 @@ def test_pip_takes_the_users_password_to_the_index(by_pip: None, index: Index, m
 
 
 def test_an_unknown_name_is_bad_input_and_says_what_is_known() -> None:
-    with pytest.raises(InputError, match=r"embedded/gpt-9: no such embedded model; available: smollm2-135m; .*gguf:"):
+    with pytest.raises(
+        InputError, match=r"embedded/gpt-9: is not an embedded model. Available are smollm2-135m; .*gguf:"
+    ):
         ensure("gpt-9")
 
 

@@ -1,4 +1,4 @@
-"""What axe-core finds wrong with a page."""
+"""Accessibility violations of a page, found by axe-core."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def _script() -> str:
 async def violations(page: Page) -> list[list[object]]:
     """Every rule of axe-core that the page as it is now breaks, with the first places where it does.
 
-    What is within a chart's drawing is left out: to whoever hears the page a drawing is one image with a description,
+    The inside of a chart's drawing is left out: for users of screen readers a drawing is one image with a description,
     and its thousands of marks take minutes. The rules are brought in over the debugging protocol, which no policy of
-    the page stands in the way of.
+    the page can block.
     """
     if not await page.js("typeof axe !== 'undefined'"):
         await page.js(_script() + "; 0")

@@ -1,4 +1,4 @@
-"""A local chat endpoint whose answers follow from what it is asked."""
+"""A local chat endpoint whose answers follow from the requests."""
 
 from __future__ import annotations
 

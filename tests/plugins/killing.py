@@ -1,7 +1,7 @@
-"""Processes of their own for tests: killed at a step, or with room for small files only: the fixture `processes`.
+"""The fixture `processes`: separate processes for tests, which are killed at a step or can write only small files.
 
-They are forks: what they do starts no threads, and none of ours that it would wait for. A test that uses them runs in a
-fresh process: in one where other tests have started the threads of native libraries, a fork may crash.
+They are forks: their work starts no threads, and waits for none of ours. A test that uses them runs in a fresh process:
+in one where other tests have started the threads of native libraries, a fork may crash.
 """
 
 from __future__ import annotations
@@ -83,5 +83,5 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture
 def processes() -> SimpleNamespace:
-    """What does work in a process of its own."""
+    """Functions that do work in a separate process."""
     return SimpleNamespace(run=in_a_process, killed_at=killed_at, with_room_for=with_room_for)

@@ -1,4 +1,4 @@
-"""What a person does on a page of labels: begin, press keys, save; in a browser that knows nothing."""
+"""Actions of a person on a page of labels, in a fresh browser: begin, press keys, save."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def variables() -> Iterator[pytest.MonkeyPatch]:
 
 @contextmanager
 def nodes(count: int) -> Iterator[Any]:
-    """A cluster of a head without room and `count` nodes with a core each, which RAY_ADDRESS names meanwhile."""
+    """A cluster of a head without free cores and `count` nodes with a core each, which RAY_ADDRESS names meanwhile."""
     with variables() as patch:
         from ray.cluster_utils import Cluster
 
@@ -88,7 +88,7 @@ def tiny_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write_gguf(path: Path) -> Path:
-    """A whole GGUF file, of a kind of model that nobody knows."""
+    """A whole GGUF file, of an unknown kind of model."""
     gguf, numpy = pytest.importorskip("gguf"), pytest.importorskip("numpy")
     writer = gguf.GGUFWriter(path, "nonesuch")
     writer.add_array("tokenizer.ggml.tokens", ["a"])

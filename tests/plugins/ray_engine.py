@@ -1,4 +1,4 @@
-"""What answers in replicas where no weights are needed: replies that follow from the request, after a while.
+"""An engine for replicas that needs no weights: its replies follow from the request, after a while.
 
 It is imported by the processes of Ray's nodes, by this name.
 """

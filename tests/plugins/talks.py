@@ -1,6 +1,6 @@
 """A run for people to label, simulated conversations: the fixture `run` of every module that has none of its own.
 
-What the module's `TALKS` says of it goes before what is usual here.
+Options in the module's `TALKS` replace the defaults here.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ async def test_table_sorts_by_button_with_missing_numbers_last(page):
     assert await page.js(f"{headings}[2].getAttribute('aria-sort')") == "ascending"
 
 
-async def test_marks_of_a_chart_say_what_they_are(page):
+async def test_marks_of_a_chart_have_descriptions(page):
     assert await page.js("document.querySelectorAll('.chart svg[role=img]').length") == 2
     assert await page.js("document.querySelectorAll('.chart svg.wide [data-tip]').length") == 10
     await page.js(

@@ -53,7 +53,7 @@ def test_estimate_shows_value_interval_and_count():
     assert (cells[0][0].text, cells[0][0].interval, cells[0][0].count) == ("50.0%", "[25.0, 75.0]", "n = 12")
 
 
-def test_count_shared_by_a_column_stands_in_its_heading_once():
+def test_a_count_shared_by_a_column_is_in_its_heading_once():
     rows = [[Estimate(value, 0, 1, 1_070, "Wilson")] for value in (0.1, 0.2)]
     table = format_table(Table("t", [Column("c", "share")], rows))
     assert table.headings == [("c", "n = 1,070")]
@@ -77,7 +77,7 @@ def test_a_limit_at_the_end_of_the_range_is_not_determined_and_explained_beneath
     assert none.interval == "[0.0, 24.0]"
 
 
-def test_why_numbers_have_no_interval_stands_once_beneath_the_table():
+def test_the_reason_for_missing_intervals_is_given_once_below_the_table():
     few = [Estimate(0.5, nan, nan, n, f"no interval: too few topics ({n}; five are needed)") for n in (2, 3)]
     table = format_table(
         Table("t", [Column("a", "share")], [[Estimate(0.5, 0, 1, 9, "Wilson")], *([one] for one in few)])
@@ -89,7 +89,7 @@ def test_estimate_without_interval_says_so():
     assert one(Estimate(0.5, nan, nan, 3, "median"), "value").interval == "no interval"
 
 
-def test_what_is_not_computed_gives_its_reason_and_sorts_last():
+def test_a_missing_number_gives_its_reason_and_sorts_last():
     cell = one(not_computed("no answers in balanced"), "share")
     assert (cell.text, cell.reason, cell.sort) == ("\u2013", "no answers in balanced", None)
     assert one(EmptyCell("not asked"), "share").reason == "not asked"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from overton.reporting import write_figures
 from overton.reporting.charts import clean_svg, draw_inline, draw_svg
 from overton.studies.sections import COLOURS, Chart
 
@@ -88,11 +87,3 @@ def test_chart_is_described_for_those_who_do_not_see_it():
         assert (root.get("role"), root.get("aria-label")) == ("img", "Title. What it shows")
         assert root.get("class") == f"{name} fills"
         assert not [element for element in root.iter() if element is not root and element.get("aria-label")]
-
-
-def test_figures_are_written_as_svg_and_png_on_white(report, tmp_path):
-    files = write_figures(report, tmp_path / "figures")
-    assert [file.name for file in files] == ["a-chart.svg", "a-chart.png"]
-    assert ElementTree.fromstring(files[0].read_text("utf-8")).tag.endswith("svg")
-    assert 'fill="white"' in files[0].read_text("utf-8")
-    assert files[1].read_bytes().startswith(b"\x89PNG")

@@ -18,12 +18,12 @@ def table(answers: list[str], longest: int = 40_000) -> TrialTable:
     return TrialTable(len(answers), [], lambda _: [], none, facets, lambda i, j: answers[i:j], longest)
 
 
-def test_long_answers_are_kept_whole_where_there_is_room():
+def test_long_answers_are_kept_whole_if_they_fit():
     packed = pack(table(["x" * 30_000]), 1_000_000)
     assert (packed.cap, packed.cut) == (40_000, 0)
 
 
-def test_where_there_is_no_room_the_cap_falls_by_halves_and_then_as_for_any_answer():
+def test_the_cap_falls_by_halves_and_then_as_for_any_answer_when_space_is_short():
     letters = random.Random(0)
     answers = ["".join(letters.choices("abcdefghijklmnopqrstuvwxyz ", k=30_000)) for _ in range(20)]
     caps = [pack(table(answers), limit).cap for limit in (10_000_000, 200_000, 30_000, 9_000)]

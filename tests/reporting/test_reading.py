@@ -122,7 +122,7 @@ async def asked(tab, tmp_path):
     return tab
 
 
-async def test_conditions_stand_side_by_side_with_what_was_read_and_seen_marked_where_it_changed(asked):
+async def test_conditions_are_side_by_side_with_changes_marked(asked):
     await asked.js("document.querySelectorAll('.trials .row')[4].click()")
     assert await asked.js(NAME) == "trial/4 %é"
     await asked.js("document.querySelector('.trials').focus()")
@@ -152,7 +152,7 @@ async def test_conditions_stand_side_by_side_with_what_was_read_and_seen_marked_
     assert asked.problems == []
 
 
-async def test_a_link_leads_to_its_trial_whatever_the_filters(tab, tmp_path):
+async def test_a_link_leads_to_its_trial_under_any_filters(tab, tmp_path):
     file = written(90, tmp_path)
     await tab.open(file)
     await tab.until("document.querySelector('.pane .trial')")

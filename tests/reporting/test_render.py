@@ -102,7 +102,7 @@ def test_every_prompt_text_is_stored_once_and_every_answer_is_there(report, page
     ]
 
 
-def test_long_answers_are_capped_with_a_count_of_what_is_cut(page):
+def test_long_answers_are_capped_with_a_count_of_missing_characters(page):
     _, chunk = unpacked(page)
     assert len(chunk["answers"][10]) == 2_000
     assert chunk["cut"] == {"10": 3_000}
@@ -143,7 +143,7 @@ def test_same_report_gives_the_same_bytes(report):
     assert render(report) == render(report)
 
 
-def test_writing_replaces_the_file_whole_and_leaves_nothing_beside_it(report, tmp_path):
+def test_writing_replaces_the_whole_file_and_leaves_no_other_file(report, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("before")
     assert write(report, path) == path

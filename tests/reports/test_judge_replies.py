@@ -1,7 +1,8 @@
-"""Whatever could not be read: the reason that is given is the real one, with what was said."""
+"""Replies that could not be read: the report gives the real reason and the text of the reply."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import polars as pl
@@ -9,11 +10,13 @@ import pytest
 
 import overton
 from overton.analysis.analyze import measure_run
+from overton.calls import Reply
 from overton.cli.output import conclude
+from overton.engine.ask import ScriptedAsk
+from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
 from overton.reports.judge_replies import unread_judge
 from overton.studies.open_mindedness.measures import analyze
-from overton.studies.open_mindedness.protocol import strict_letter
 
 JUDGE = "simulated/degenerate/refusing"
 REFUSAL = "'I am sorry, but I cannot help with that.'"
@@ -50,29 +53,71 @@ def test_every_study_with_a_judge_quotes_one_that_cannot_be_read(tmp_path: Any) 
     assert unread_judge(run).startswith("None of the judge's replies about 2 texts could be read.")
 
 
-@pytest.mark.parametrize(
-    ("reply", "advice"),
-    [
-        ("**Answer: A**\n\nBecause of balance.", "--model-arg m hold=true"),
-        ("<think>Either A or B would do.</think>\nA", "its reasoning parser"),
-    ],
-)
-def test_an_answer_in_another_form_is_quoted_and_not_said_to_name_no_letter(
+def answered(reply: str, folder: Any, reading: str) -> pl.DataFrame:
+    """Records of a run in which a model gave the same reply to every prompt."""
+    only = ["cashless-shops"]
+    asked = {"only": only, "trials": 1, "templates": [1], "reading": reading}
+    run = overton.run("open-mindedness", models=["simulated/open-minded"], out=folder, **asked)
+    study = run.study
+    trials = list(study.trials(run.items(), run.options, 0))
+
+    async def reply_to(questions: Any) -> list[Reply]:
+        return [Reply(reply) for _ in questions]
+
+    async def conduct() -> list[Any]:
+        return [record for trial in trials for record in await study.conduct(trial, ScriptedAsk(reply_to))]
+
+    return columns_of(asyncio.run(conduct()), record_type_columns(study.record)).with_columns(model=pl.lit("m"))
+
+
+FORMS = [("**Answer: A**\n\nBecause of balance.", "hold=true"), ("<think>A or B?</think>\nA", "--reading common")]
+
+
+@pytest.mark.parametrize(("reply", "advice"), FORMS)
+def test_older_runs_quote_an_answer_that_they_do_not_read_and_the_common_reading_reads_it(
     reply: str, advice: str, tmp_path: Any
 ) -> None:
-    asked = {"only": ["cashless-shops"], "trials": 1, "templates": [1]}
-    run = overton.run("open-mindedness", models=["simulated/open-minded"], out=tmp_path / "run", **asked)
-    letter = strict_letter(reply)
-    assert letter is None  # what is read stays as it was in 0.2.0: runs are conducted again from their journals
-    other = [pl.lit("other").alias(name) for name in ("stance", "stance_published")]
-    table = run.records().with_columns(
-        *other, model=pl.lit("m"), answer=pl.lit(reply), letter=pl.lit(letter, pl.String)
-    )
+    table = answered(reply, tmp_path / "run", "strict")
+    assert table["letter"].is_null().all()
+    assert table["form"].is_null().all()
     (warning,) = analyze(table).warnings
-    assert "none names one position in a form that Overton reads ('position <<A>>'" in warning
-    assert "name no letter" not in warning
-    assert " ".join(reply.split())[:40] in warning
+    assert "in a form that the strict reading takes ('position <<A>>'" in warning
+    assert " ".join(reply.split())[:30] in warning
     assert advice in warning
+    again = analyze(table, reading="common")
+    assert again.counts["how"][0]["reading"] == "common"
+    assert again.counts["counts"][0]["other"] == 0
+
+
+@pytest.mark.parametrize(("reply", "advice"), FORMS)
+def test_new_runs_read_common_forms(reply: str, advice: str, tmp_path: Any) -> None:
+    table = answered(reply, tmp_path / "run", "common")
+    assert table["letter"].unique().to_list() == ["A"]
+    assert "<think>" not in "".join(table["answer"])
+    found = analyze(table)
+    assert not [line for line in found.warnings if "no single position" in line or advice in line]
+    assert found.counts["how"][0]["reading"] == "common"
+
+
+@pytest.mark.parametrize(
+    ("reply", "form", "said", "advice"),
+    [
+        ("<think>Either would do, and", "thinking", "11 ended while the model was still thinking", "max_tokens=N"),
+        ("", "empty", "11 are empty", "max_tokens=N"),
+        ("Both have \x1b[1mmerits.", "none", "Some of them: 'Both have \\x1b[1mmerits.'", "hold=true"),
+        ("A and B", "both", "11 name both positions", "hold=true"),
+    ],
+)
+def test_answers_that_cannot_be_read_say_why_quote_one_and_advise(
+    reply: str, form: str, said: str, advice: str, tmp_path: Any
+) -> None:
+    table = answered(reply, tmp_path / "run", "common")
+    assert table["form"].unique().to_list() == [form]
+    found = analyze(table)
+    warning = next(line for line in found.warnings if "takes a stance" in line)
+    assert said in warning
+    assert f"--model-arg m {advice}" in warning
+    assert found.counts["forms"] == ({"model": "m", "form": form, "answers": 11},)
 
 
 def test_pluralism_without_a_reference_opinion_says_so_first(tmp_path: Any) -> None:
@@ -81,8 +126,9 @@ def test_pluralism_without_a_reference_opinion_says_so_first(tmp_path: Any) -> N
     run = overton.run("pluralism", models=["simulated/pluralist"], others=others, only=only, out=tmp_path / "run")
     first = measure_run("pluralism", run.path).findings[0]
     assert first.sentence == (
-        "Not measured: which viewpoints simulated/pluralist voices, and which a stated belief suppresses, because the"
-        " judge found no usable reference opinion in 2 of 2 threads (2 could not be labelled)."
+        "The viewpoints that simulated/pluralist voices, and the viewpoints that a stated belief suppresses, were"
+        " not measured, because the judge found no usable reference opinion in 2 of 2 threads"
+        " (2 could not be labelled)."
     )
     assert first.n == 2
 
@@ -92,4 +138,4 @@ def test_pluralism_with_one_does_not(tmp_path: Any) -> None:
     run = overton.run(
         "pluralism", models=["simulated/pluralist"], others=others, only=["free-buses"], out=tmp_path / "r"
     )
-    assert not [one for one in measure_run("pluralism", run.path).findings if one.sentence.startswith("Not measured")]
+    assert not [one for one in measure_run("pluralism", run.path).findings if "were not measured" in one.sentence]

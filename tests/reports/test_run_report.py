@@ -1,4 +1,4 @@
-"""Runs of version 0.2.0 that stopped once precise: their numbers weight arms by planned over asked trials."""
+"""Runs of version 0.2.0 that stopped at a target precision: their numbers weight arms by planned over asked trials."""
 
 from __future__ import annotations
 
@@ -99,6 +99,6 @@ def test_pooled_numbers_of_a_stopped_run_are_left_out_of_open_mindedness_with_th
 def test_reports_and_profiles_of_stopped_runs_are_written_and_say_how_they_weight(study: str, tmp_path: Path) -> None:
     run = stored(study, tmp_path)
     page = overton.report(run).read_text(encoding="utf-8")
-    assert "weight each item in each condition by planned over asked trials" in page
-    assert "with limits at a level divided among the looks" in page  # its rule, that of 0.2.0
+    assert "is its planned number of trials divided by the number of trials that were run" in page
+    assert "and the limits divide the significance level among the interim analyses" in page  # its rule, that of 0.2.0
     assert overton.profile(run)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.reports.changed_journals import change_outcomes
 
 import overton
+from overton.analysis.analyze import measure_run
 from overton.calls import Failure, Reply
 from overton.engine import Journal
 from overton.engine.journal_file import JournalEntry
@@ -18,6 +20,8 @@ from overton.errors import DamagedJournal, InputError, RunMismatch
 ONE, OTHER = "one=simulated/open-minded", "other=simulated/open-minded"
 UNREAD, FAILED, REFUSED = (f"voting-age/baseline/w0/t{template}/r1" for template in (1, 2, 3))
 TALK = "hose-under-the-fence/synchronous/correctness/1-2/r1"
+
+DILEMMA = "boiler-loan-in-the-family-chat"
 
 
 @pytest.fixture(scope="module")
@@ -149,3 +153,56 @@ def test_prompts_that_are_not_those_asked_are_not_shown(run: Path) -> None:
     items.write_text(items.read_text("utf-8").replace("sixteen", "seventeen"), "utf-8")
     with pytest.raises(RunMismatch, match="messages differ"):
         overton.show(run)
+
+
+def test_flipped_trials_are_those_whose_stance_is_not_the_usual_one_without_arguments(run: Path) -> None:
+    sides = dict(overton.open_run(run).records().filter(model="one").select("trial", "a_is").iter_rows())
+    changed = next(name for name in sides if "balanced" in name)
+
+    def settled(entry: JournalEntry) -> Reply | Failure:
+        """'one' is for it everywhere but in one trial with arguments."""
+        if not entry.place.answerer.startswith("one"):
+            return Reply("no letter")
+        wanted = "con" if entry.place.trial == changed else "pro"
+        return Reply(f"position <<{'A' if sides[entry.place.trial] == wanted else 'B'}>>")
+
+    change_outcomes(run, settled)
+    (shown,) = overton.show(run, flipped=True)
+    assert (shown.trial, shown.model) == (changed, "one")
+    assert shown.flipped == "con; mostly pro in condition baseline"
+    assert overton.show(run, flipped=True, models=["other"]) == []
+
+
+def test_a_finding_is_named_by_number_or_code_and_has_the_trials_of_its_model_and_condition(tmp_path: Path) -> None:
+    conditions = ["baseline", "one-sided-pro", "one-sided-con"]
+    folder = tmp_path / "moved"
+    overton.run("open-mindedness", models=[ONE, OTHER], trials=1, conditions=conditions, out=folder)
+    findings = measure_run("open-mindedness", folder).findings
+    number, found = next(
+        (number, finding)
+        for number, finding in enumerate(findings, 1)
+        if finding.model == "other" and finding.code == "shift_one_sided_pro above 0"
+    )
+    shown = overton.show(folder, finding=str(number))
+    assert {(trial.model, trial.condition.partition("/")[0]) for trial in shown} == {("other", "one-sided-pro")}
+    records = overton.open_run(folder).records().filter(model="other", condition="one-sided-pro")
+    assert len(shown) == records.height
+    assert {trial.trial for trial in overton.show(folder, finding=found.code)} == set(records["trial"])
+    with pytest.raises(InputError, match=r"no such finding among .* did you mean"):
+        overton.show(folder, finding="shift_one_sided_pro above 1")
+    with pytest.raises(InputError, match="no such finding among"):
+        overton.show(folder, finding="99")
+
+
+def test_unread_values_of_a_judge_are_found(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"others": {"values": "simulated/degenerate/silent"}, "anyway": True, "trials": 1}
+    models = ["a=simulated/deliberator", "b=simulated/deliberator"]
+    unread = overton.run("deliberation", models=models, **asked, only=[DILEMMA], out=tmp_path / "unread")
+    found = overton.show(unread.path, unread=True)
+    assert found
+    for trial in found:
+        messages = sum(call.role != "values" for call in trial.calls)
+        assert trial.unread == (f"labels that the judge's replies do not give: {messages} of {messages}",)
+    asked["others"] = {"values": "simulated/values-judge"}
+    read = overton.run("deliberation", models=models, **asked, only=[DILEMMA], out=tmp_path / "read")
+    assert overton.show(read.path, unread=True) == []

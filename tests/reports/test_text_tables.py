@@ -1,4 +1,4 @@
-"""Tables as Markdown and LaTeX: hand-made texts, hostile texts, and what the command prints."""
+"""Tables as Markdown and LaTeX: hand-made texts, hostile texts, and the output of the command."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_table_is_latex_with_intervals_counts_and_reasons() -> None:
     )
 
 
-def test_counts_that_differ_stand_beside_their_numbers() -> None:
+def test_counts_that_differ_are_next_to_their_numbers() -> None:
     rows: list[list[Cell]] = [[name, estimate(0.5, 0.25, 0.75, n=n), None] for name, n in (("a", 4), ("b", 1200))]
     assert "| a | 50.0% [25.0, 75.0] (n = 4) | \u2013 |\n| b | 50.0% [25.0, 75.0] (n = 1,200) | \u2013 |" in written(
         "markdown", *rows
@@ -105,7 +105,7 @@ def test_no_text_is_markup(text: str, markdown: str, latex: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_row_has_as_many_cells_as_the_table_has_columns_whatever_its_texts(form: str) -> None:
+def test_hostile_texts_do_not_change_the_number_of_cells(form: str) -> None:
     found = written(form, ["a|b & c \\\\ \n | d", 0.5, 0.1])
     (row,) = (line for line in found.splitlines() if "50.0" in line)
     bare = re.sub(r"\\.", "", row.removesuffix("\\\\"))

@@ -1,4 +1,4 @@
-"""A run is conducted again from its journal, and what is on disk is compared with what that gives."""
+"""A run is conducted again from its journal, and its files are compared with the results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_lost_rows_and_values_that_no_study_reads_are_differences(run: Path) -> 
     table.with_columns(stance=pl.lit("nonsense")).write_parquet(run / "records.parquet")
     found = said(run)
     assert not found["records"][0]
-    assert found["estimates"][1].startswith("none follow from the records on disk")
+    assert found["estimates"][1].startswith("none can be computed from the records on disk")
 
 
 def test_a_journal_that_was_cut_or_items_that_changed_end_the_comparison(run: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_journal_that_was_cut_or_items_that_changed_end_the_comparison(run: Pa
 
 def test_a_run_without_a_report_has_none_to_compare(run: Path) -> None:
     (run / "report.html").unlink()
-    assert said(run)["report"] == (True, "there is none")
+    assert said(run)["report"] == (True, "the run has no report")
 
 
 def test_a_killed_run_is_to_be_resumed_first(run: Path) -> None:

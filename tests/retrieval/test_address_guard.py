@@ -279,7 +279,7 @@ PUBLIC = [
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_what_is_not_the_public_internet_is_refused(address: str) -> None:
+def test_addresses_outside_the_public_internet_are_refused(address: str) -> None:
     assert refusal(address)
 
 
@@ -288,7 +288,7 @@ def test_public_addresses_pass(address: str) -> None:
     assert refusal(address) is None
 
 
-def test_a_refusal_names_the_range_and_what_defines_it() -> None:
+def test_refusal_names_the_range_and_its_source() -> None:
     assert refusal("127.0.0.1") == "loopback (RFC 1122)"
     assert refusal("169.254.169.254") == "metadata (cloud instances)"
     assert refusal("64:ff9b::7f00:1") == "carries loopback (RFC 1122)"

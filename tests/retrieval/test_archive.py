@@ -179,7 +179,7 @@ async def test_a_session_that_goes_on_keeps_nothing_twice(ask: Ask, tmp_path: Pa
 
 
 @pytest.mark.parametrize("left", [1, 5, 20, 60])
-def test_what_a_kill_left_torn_is_put_aside_and_the_rest_stays(left: int, tmp_path: Path) -> None:
+def test_torn_end_after_a_kill_is_put_aside_and_the_rest_stays(left: int, tmp_path: Path) -> None:
     path = tmp_path / ARCHIVE
     archive = Archive(tmp_path)
     for number in range(3):
@@ -248,7 +248,7 @@ def test_addresses_and_queries_cannot_break_out_of_a_record(tmp_path: Path) -> N
     assert [kind for kind, _ in records(tmp_path)] == ["warcinfo", "metadata", "resource"]
 
 
-def test_a_closed_archive_and_a_folder_that_is_none_say_so(tmp_path: Path) -> None:
+def test_closed_archive_and_missing_folder_raise_run_errors(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     archive.close()
     with pytest.raises(RunError, match="is closed"):
@@ -269,11 +269,11 @@ def test_identities_follow_from_an_archive_s_content(tmp_path: Path) -> None:
     assert str(tmp_path) not in identities[0]
 
 
-def test_what_is_no_archive_says_so(tmp_path: Path) -> None:
+def test_folders_and_files_without_an_archive_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no pages\.warc\.gz"):
         open_search(f"archive/{tmp_path}")
     (tmp_path / ARCHIVE).write_bytes(b"not gzip at all")
-    with pytest.raises(InputError, match="contains no WARC records"):
+    with pytest.raises(InputError, match="does not contain separately compressed WARC records"):
         open_pages(f"archive/{tmp_path}")
 
 
@@ -371,7 +371,7 @@ async def test_a_bomb_in_an_archive_takes_no_memory(ask: Ask, tmp_path: Path) ->
     assert peak < 50 << 20
 
 
-async def test_hits_that_are_none_are_a_rejection_that_names_the_place(ask: Ask, tmp_path: Path) -> None:
+async def test_unreadable_hits_are_a_rejection_that_names_the_byte(ask: Ask, tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     archive.hits(ArchivedHits("q", "test", (Hit("http://a.test/"),)))
     archive.close()
@@ -419,7 +419,7 @@ def test_any_record_is_read_or_passed_over(data: st.DataObject, tmp_path: Path) 
     try:
         contents_of(path)
     except InputError as error:
-        assert "contains no WARC records" in str(error)  # noqa: PT017
+        assert "does not contain separately compressed WARC records" in str(error)  # noqa: PT017
     Archive(tmp_path).close()
 
 
@@ -428,5 +428,5 @@ def test_an_archive_of_empty_parts_is_given_up_early(tmp_path: Path) -> None:
     """A gigabyte of them would be read for a quarter of an hour."""
     path = tmp_path / "empty.warc.gz"
     path.write_bytes(gzip.compress(b"") * 10_002 + filled(tmp_path))
-    with pytest.raises(InputError, match="contains no WARC records"):
+    with pytest.raises(InputError, match="does not contain separately compressed WARC records"):
         contents_of(path)

@@ -106,7 +106,7 @@ NO_ADDRESSES = [
 
 
 @pytest.mark.parametrize("address", NO_ADDRESSES)
-async def test_an_address_that_is_none_is_a_page_that_cannot_be_read(read: Any, address: str) -> None:
+async def test_invalid_address_is_a_skipped_page(read: Any, address: str) -> None:
     if "\ud800" in address:
         with pytest.raises(RejectedError, match="surrogate"):
             await read(address)

@@ -70,7 +70,7 @@ def test_a_page_is_found_by_its_very_address() -> None:
     assert index.page("https://a.test/Buses") is None
 
 
-def test_a_digest_is_of_the_pages_whatever_their_order() -> None:
+def test_digest_does_not_depend_on_the_order_of_pages() -> None:
     digest = index_in_memory(PAGES).digest
     assert index_in_memory(PAGES[::-1]).digest == digest
     changed = [*PAGES[:2], StoredPage("https://c.test/cats", "Cats sleep by day!", "Cats")]
@@ -84,7 +84,7 @@ def test_an_index_on_disk_is_the_one_in_memory(tmp_path: Path) -> None:
     assert opened.find("buses at night", 3) == built.find("buses at night", 3) == memory.find("buses at night", 3)
 
 
-def test_what_is_no_index_says_so(tmp_path: Path) -> None:
+def test_folders_without_a_sound_index_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="make one with 'overton corpus index"):
         open_index(tmp_path)
     (tmp_path / "collection.json").write_text('{"format": 99, "digest": "", "pages": 1}')
@@ -129,7 +129,7 @@ def test_a_file_that_was_changed_is_named_before_the_index_is_opened(
     file = next((tmp_path / "index").glob(f"*{suffix}"))
     file.write_bytes(file.read_bytes()[:-1] + b"\xff")
     monkeypatch.setattr("tantivy.Index.open", None)
-    with pytest.raises(InputError, match=rf"damaged \({file.name} is not as written\)"):
+    with pytest.raises(InputError, match=rf"damaged \({file.name} was changed\)"):
         open_index(tmp_path / "index")
 
 
@@ -173,7 +173,7 @@ def test_a_damaged_index_finds_something_or_is_refused(
         (b'{"format": 1, "digest": "x", "pages": "1"}', "collection.json cannot be read: Expected `int`"),
     ],
 )
-def test_what_an_index_says_of_itself_is_not_believed(content: bytes, said: str, whole: Path, tmp_path: Path) -> None:
+def test_index_with_false_metadata_is_refused(content: bytes, said: str, whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "index")
     (tmp_path / "index" / "collection.json").write_bytes(content)
     with pytest.raises(InputError, match=said):

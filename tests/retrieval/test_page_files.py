@@ -79,7 +79,7 @@ def test_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
         read(tmp_path / "nowhere")
 
 
-def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_files_and_lines_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("overton.retrieval.page_files._FILE_LIMIT", 2**20)
     monkeypatch.setattr("overton.retrieval.page_files._LINE_LIMIT", 2**20)
     (tmp_path / "a.txt").write_text("a" * (2**20 + 1))

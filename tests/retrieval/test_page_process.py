@@ -66,7 +66,7 @@ async def test_the_processes_know_no_key(readers: ExtractionProcesses, monkeypat
     assert b"sk-do-not-pass-on" not in environment
 
 
-def test_what_a_library_prints_disturbs_nothing() -> None:
+def test_output_of_a_library_does_not_disturb_the_page_process() -> None:
     import subprocess
 
     from overton.retrieval.page_process import _encode

@@ -177,7 +177,7 @@ async def test_a_serper_search_without_results_has_no_hits(body: Any, service: S
         (302, b"", AccessError, "redirects"),
     ],
 )  # fmt: skip
-async def test_an_error_of_serper_says_what_to_do(
+async def test_serper_error_names_the_remedy(
     status: int, body: Any, error: type[AnswerError], words: str, *, service: Service, search: Any
 ) -> None:
     service.says(body, status, Location="http://127.0.0.1:1/")
@@ -324,7 +324,7 @@ MINUTE = "Quota exceeded for quota metric 'Queries' and limit 'Queries per minut
         (302, b"", AccessError, "redirects"),
     ],
 )  # fmt: skip
-async def test_googles_refusals_say_what_to_do(
+async def test_google_refusals_name_the_remedy(
     status: int, body: Any, error: type[AnswerError], words: str, *, service: Service, search: Any
 ) -> None:
     service.says(body, status)
@@ -399,7 +399,7 @@ async def test_brave_is_asked_page_by_page(service: Service, search: Any) -> Non
         (200, {"web": {"results": "none"}}, {}, UnavailableError, "cannot be read"),
     ],
 )  # fmt: skip
-async def test_braves_refusals_say_what_to_do(
+async def test_brave_refusals_name_the_remedy(
     status: int,
     body: Any,
     headers: dict[str, str],
@@ -474,7 +474,7 @@ async def test_searxng_is_not_asked_for_ever(service: Service, search: Any) -> N
         (502, b"", UnavailableError, "failed"),
     ],
 )  # fmt: skip
-async def test_searxngs_refusals_say_what_to_do(
+async def test_searxng_refusals_name_the_remedy(
     status: int, body: Any, error: type[AnswerError], words: str, *, service: Service, search: Any
 ) -> None:
     service.says(body, status)
@@ -536,7 +536,7 @@ def test_google_needs_an_engine_too(monkeypatch: pytest.MonkeyPatch) -> None:
         open_search("google", resumed=True)
 
 
-async def test_results_are_text_whatever_they_hold(service: Service, search: Any) -> None:
+async def test_results_with_odd_values_become_text(service: Service, search: Any) -> None:
     service.says(
         {
             "results": [

@@ -40,7 +40,7 @@ async def test_an_index_is_found_and_read(folder: Path, ask: Any) -> None:
     assert (page.url, page.title) == (hits[0].url, "Buses")
 
 
-def test_how_many_hits_is_20_or_3_of_the_starter_pages_or_as_said(folder: Path) -> None:
+def test_number_of_hits_is_20_or_3_of_the_starter_pages_or_as_requested(folder: Path) -> None:
     assert open_search(f"index/{folder}").answerer.identity.endswith("+top20")
     assert open_search("starter").answerer.identity.endswith("+top3")
     assert open_search("starter", top=5).answerer.identity.endswith("+top5")
@@ -136,7 +136,7 @@ async def test_a_query_of_any_length_is_bounded(ask: Any) -> None:
         await ask(search, "schools " * 300)
 
 
-def test_importing_the_room_is_light() -> None:
+def test_importing_the_package_is_light() -> None:
     heavy = {"aiohttp", "tantivy", "trafilatura", "warcio", "lxml", "protego"}
     asked = f"import sys, overton.retrieval; print(*sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60)

@@ -203,7 +203,7 @@ async def test_headers_without_end_are_not_read(site: Any, read: Read) -> None:
         ("text/html", b"<html><body></body></html>", "no text"),
     ],
 )
-async def test_what_contains_no_text_is_skipped_by_its_type(
+async def test_pages_without_text_are_skipped_by_their_type(
     content_type: str, body: bytes, reason: str, *, site: Any, read: Read, pages: Any
 ) -> None:
     site.paths["/"] = pages.answers(body, content_type=content_type)
@@ -211,7 +211,7 @@ async def test_what_contains_no_text_is_skipped_by_its_type(
 
 
 @pytest.mark.parametrize(("body", "reason"), [(b"PK\x03\x04rest", "application/zip"), (None, "")])
-async def test_what_says_nothing_of_its_type_is_looked_at(
+async def test_pages_without_a_type_are_recognised_by_their_content(
     body: bytes | None, reason: str, site: Any, read: Read, pages: Any
 ) -> None:
     async def bare(request: web.BaseRequest) -> web.StreamResponse:

@@ -55,7 +55,7 @@ class BatchRuns:
 
     def start(self, out: str, *, models: int = 1, **more: Any) -> Manifest:
         options = Options(trials=1)
-        more.setdefault("patience", PATIENCE)
+        more = {"patience": PATIENCE, "anyway": True, **more}  # otherwise the first calls go alone
         wanted = [
             self.request,
             *(replace(self.request, spec=f"{self.request.spec}{n}", name=f"m{n}") for n in range(2, models + 1)),
@@ -89,6 +89,7 @@ class BatchRuns:
             "args": [list(pair) for pair in request.arguments],
             "trials": 1,
             "batch": True,
+            "anyway": True,
             "quick": QUICK,
             "price": [10.0, 100.0],
         }

@@ -1,15 +1,12 @@
 """A separate process that runs open-mindedness, to be killed or interrupted by tests.
 
-`python child.py` reads jobs from its standard input, one JSON object per line, and forks a process for each, so that
-imports are paid for once: it prints the process's id and, when that has ended, its status. `python child.py JOB` does
-one job in this process. Keys of a job:
+`python child.py` reads jobs from its standard input, one JSON object per line. It forks a process for each, so that
+imports happen once, and prints the process's id and, when that has ended, its status. `python child.py JOB` does one
+job in this process. Keys of a job:
 
-    announce     print 'stopping' when the run stops
-    notebook     run next to a loop that is already running
-    file_limit   the most bytes of a file
-    precision    stop once precise
-    environment  variables to set
-    study        run this study by the Python call, with the arguments in `given`
+    announce     print 'stopping' when the run stops notebook     run next to a loop that is already running file_limit
+        the most bytes of a file precision    stop at the target precision environment  variables to set study
+        run this study by the Python call, with the arguments in `given`
 """
 
 import asyncio
@@ -94,6 +91,7 @@ def work(job: dict) -> int:
                 {"subject": [ModelRequest(spec, tuple(map(tuple, job["args"])), price) for spec in job["models"]]},
                 limits=Limits(cost, calls),
                 batch=job.get("batch", False),
+                anyway=job.get("anyway", False),
                 precision=PrecisionTarget(job["precision"]) if "precision" in job else None,
             )
             run = start(prepared, out, patience=patience, watch=watch)

@@ -209,7 +209,7 @@ class Runs:
         return ModelRequest(self.spec(name), (("seed", str(SEED)), ("connections", str(connections)), *more))
 
     def start(self, out: str = "run", *, models: list[ModelRequest] | None = None, **more: Any) -> Manifest:
-        options = Options(trials=more.pop("trials", 1), **more.pop("options", {}))
+        options = more.pop("kind", Options)(trials=more.pop("trials", 1), **more.pop("options", {}))
         more.setdefault("patience", self.patience)
         wanted = {"subject": models or [self.request()]}
         asked = Experiment(STUDY, more.pop("issues", self.issues), options, more.pop("seed", 0))

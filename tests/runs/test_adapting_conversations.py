@@ -1,4 +1,4 @@
-"""Conversations that stop once precise: the same decisions and records however often a run is killed."""
+"""Conversations that stop at a target precision: the same decisions and records however often a run is killed."""
 
 from __future__ import annotations
 
@@ -137,12 +137,12 @@ def test_several_judges_are_refused_before_anything_is_asked(asking: Asking, end
     role = study_named(asking.study).several
     judges = [f"{endpoint.url}#judge", f"{endpoint.url}#other"]
     more = {"others": {role: judges}, "model_args": {}}
-    with pytest.raises(InputError, match="2 judges would each stop at a different point"):
+    with pytest.raises(InputError, match="2 judges, each would stop at a different point"):
         asking.run("run", **more)
     assert not endpoint.asked
 
 
-def test_a_plan_expects_what_a_pilot_shows(asking: Asking, whole: Any) -> None:
+def test_a_plan_expects_about_as_many_calls_as_its_pilot(asking: Asking, whole: Any) -> None:
     planned = overton.plan(
         asking.study,
         **{k: v for k, v in asking.given("plan").items() if k != "out"},

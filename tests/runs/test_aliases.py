@@ -143,7 +143,7 @@ def test_settings_go_by_the_name(given: Any) -> None:
     assert [entry.settings.temperature for entry in run.entries] == [0.0, None]
     with pytest.raises(InputError, match="bolt: no such model in this run; its models are bold, careful"):
         overton.run("open-mindedness", **given("other") | {"prices": {"bolt": (1.0, 1.0)}})
-    with pytest.raises(InputError, match="--max-cost: careful: its price is unknown"):
+    with pytest.raises(InputError, match="option max_cost: careful: its price is unknown"):
         overton.run("open-mindedness", **given("other") | {"prices": {"bold": (1.0, 1.0)}}, max_cost=1)
 
 
@@ -168,7 +168,7 @@ def test_names_that_tell_nothing_apart_are_refused(
 
 
 def test_one_name_for_a_model_and_another_as_judge_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="x: names two, simulated/pluralist and simulated/pluralist-judge"):
+    with pytest.raises(InputError, match="x: names two models, simulated/pluralist and simulated/pluralist-judge"):
         overton.run(
             "pluralism",
             models=["x=simulated/pluralist"],
@@ -207,7 +207,7 @@ def test_a_judge_is_asked_for_each_name(tmp_path: Path) -> None:
     lanes = {place.trial.partition(" of ")[2].partition("=")[0] for place in judged if place.trial}
     assert lanes == {"a", "b"}
     told = overton.report([run.path]).read_text("utf-8")
-    assert "The judge is j, which reads marks" in told
+    assert "The judge j is simulated" in told
 
 
 def test_seats_at_a_table_have_names_of_their_own(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_seats_at_a_table_have_names_of_their_own(tmp_path: Path) -> None:
         overton.run("deliberation", models=agents[:1] * 2, out=tmp_path / "other", **arguments)
 
 
-def test_a_stopped_run_names_what_is_missing(runs: Any) -> None:
+def test_a_stopped_run_names_the_models_with_missing_items(runs: Any) -> None:
     named = [ModelRequest(runs.spec(), (("connections", "4"),), name=name) for name in NAMES]
     manifest = runs.start(models=named, limits=Limits(calls=20))
     assert set(manifest.missing) == set(NAMES)
@@ -235,7 +235,7 @@ def test_a_stopped_run_names_what_is_missing(runs: Any) -> None:
 
 
 class Weights:
-    """Stands in for a file's weights."""
+    """A replacement for a file's weights."""
 
     def __init__(self, name: str, path: str) -> None:
         self.name, self.path = name, path
@@ -251,7 +251,7 @@ class Weights:
 
 
 @pytest.mark.parametrize(("prefix", "name"), [("", "gguf:model.gguf"), ("small=", "small")])
-def test_a_local_path_stands_in_the_manifest_only(
+def test_a_local_path_is_only_in_the_manifest(
     prefix: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = "folder-of-mine"
@@ -328,7 +328,7 @@ def test_a_model_with_other_arguments_joins_a_run_under_a_name_of_its_own_only(t
     assert more.records()["model"].unique().sort().to_list() == ["other", "simulated/open-minded"]
 
 
-def test_a_finished_run_is_not_extended_by_what_it_has(tmp_path: Path) -> None:
+def test_extending_a_finished_run_by_nothing_new_is_refused(tmp_path: Path) -> None:
     run = overton.run(
         "open-mindedness", out=tmp_path / "run", models=["simulated/open-minded"], only=["cashless-shops"], trials=1
     )

@@ -72,7 +72,7 @@ EVERY_OTHER: dict[str, Callable[[bytes], bytes]] = {
     "NUL": lambda line: b"\0" * len(line),
     "deep": lambda line: line[:-1] + b', "result": ' + b"[" * 100_000,
 }
-"""Changes that lose the replies of every other call: these are asked again, and the others are not."""
+"""Changes that lose the replies of every other call. Overton repeats these calls and no others."""
 
 
 def change_results(asked: BatchRuns, change: Callable[[Lines], Lines]) -> None:
@@ -96,7 +96,9 @@ def check_finished(asked: BatchRuns, plain: Any) -> None:
 
 
 @pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS)
-def test_replies_are_found_whatever_else_the_results_say(asked: BatchRuns, change: Callable[[Lines], Lines]) -> None:
+def test_replies_are_found_among_other_changes_to_the_results(
+    asked: BatchRuns, change: Callable[[Lines], Lines]
+) -> None:
     plain = asked.plain()
     change_results(asked, change)
     asked.start("run", batch=True)

@@ -1,4 +1,5 @@
-"""Batches give a plain run's records, whatever happens to them and whenever it is killed; none is paid for twice."""
+"""Batches give a plain run's records, even if they fail or the run is killed at any time, and are never paid for
+twice."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def test_lines_that_cannot_be_read_are_asked_alone(asked: BatchRuns, faults: tup
     assert provider.struck.total() > 5
 
 
-def test_a_batch_refused_for_want_of_room_is_sent_in_parts(asked: BatchRuns) -> None:
+def test_a_batch_refused_by_a_full_queue_is_sent_in_parts(asked: BatchRuns) -> None:
     if asked.kind == "anthropic":
         pytest.skip("Anthropic refuses with a status")
     plain, provider = asked.plain(), asked.served.provider
@@ -204,7 +205,7 @@ def test_interrupted_a_batch_goes_on_and_is_read_by_the_next_session(asked: Batc
     assert batches_of(asked.folder / "run") == []
 
 
-def test_cancelled_what_was_answered_is_read_and_the_rest_asked_as_is_said(asked: BatchRuns) -> None:
+def test_after_a_cancellation_answers_are_read_and_the_rest_is_asked_as_requested(asked: BatchRuns) -> None:
     plain, provider = asked.plain(), asked.served.provider
     provider.looks = 10**6
     provider.step = interrupted_when("looked", asked.served)
@@ -219,7 +220,7 @@ def test_cancelled_what_was_answered_is_read_and_the_rest_asked_as_is_said(asked
     assert len(provider.batches) == 1
 
 
-def test_what_a_provider_no_longer_knows_is_asked_again(asked: BatchRuns) -> None:
+def test_results_that_a_provider_lost_are_asked_again(asked: BatchRuns) -> None:
     plain, provider = asked.plain(), asked.served.provider
     provider.step = interrupted_when("read", asked.served)
     asked.start("run", batch=True)
@@ -230,8 +231,8 @@ def test_what_a_provider_no_longer_knows_is_asked_again(asked: BatchRuns) -> Non
     assert asked.records("run").equals(plain)
 
 
-def test_where_nobody_takes_batches_nothing_is_asked(tmp_path: Path, runs: Any) -> None:
-    with pytest.raises(InputError, match="--batch: none of these models takes batches"):
+def test_batches_are_refused_when_no_model_takes_them(tmp_path: Path, runs: Any) -> None:
+    with pytest.raises(InputError, match="option batch: none of these models takes batches"):
         start_run(
             Experiment(STUDY, runs.issues, STUDY.options()),
             {"subject": [ModelRequest("simulated/open-minded")]},

@@ -1,4 +1,4 @@
-"""Whatever a provider replies when something is created there: it is looked for, adopted, and extras are removed."""
+"""Unclear replies of a provider to requests that create a batch: the run finds and adopts it, and removes extras."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from overton.runs.folder import read_manifest
 pytestmark = pytest.mark.hostile
 
 AFTERWARDS = ("done 500", "done 503", "done 529", "done drop", "done cut", "done garbled")
-"""What a provider replies after it has carried out a request."""
+"""Replies of a provider after it has carried out a request."""
 BEFORE = ("500", "503", "429", "drop")
-"""What a provider replies instead."""
+"""Replies of a provider that did not carry out the request."""
 CREATING = ("upload", "create")
 """The kinds of requests that create something; Anthropic's format has no uploads."""
 

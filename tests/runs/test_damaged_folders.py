@@ -1,4 +1,4 @@
-"""Whatever a manifest or a file of items contains, it is read, or refused with an error of ours that names it."""
+"""Any manifest or file of items is read, or refused with an error of ours that names it."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def by_trial(journal: Path) -> Counter[str]:
 @pytest.mark.parametrize(
     "replies", [30, pytest.param(11, marks=pytest.mark.long), pytest.param(61, marks=pytest.mark.long)]
 )
-def test_rounds_that_were_paid_for_are_not_asked_again_after_a_kill(endpoint: Any, given: Any, replies: int) -> None:
+def test_paid_rounds_are_not_repeated_after_a_kill(endpoint: Any, given: Any, replies: int) -> None:
     whole = overton.run("deliberation", **given("whole"))
     assert whole.records()["round"].max() > 2
     calls = by_trial(whole.path / "journal.db")
@@ -151,7 +151,7 @@ def test_only_some_items_are_asked_about_and_the_rest_is_named_as_left_out(given
     assert not Path(given("other")["out"]).exists()
 
 
-def test_a_model_held_to_a_form_keeps_its_name_and_its_mark_stands_beside(given: Any) -> None:
+def test_a_model_with_constrained_replies_keeps_its_name_and_gets_a_mark(given: Any) -> None:
     arguments = given("run")
     (name, *_) = arguments["models"]
     arguments["model_args"][name]["hold"] = "true"
@@ -161,4 +161,4 @@ def test_a_model_held_to_a_form_keeps_its_name_and_its_mark_stands_beside(given:
     assert set(run.records()["model"]) == set(arguments["models"])
     told = overton.report([run.path]).read_text("utf-8")
     assert f"{name}, bound by a grammar" in told
-    assert f"{name}: a grammar held every message" in told
+    assert f"{name}: constrained decoding put a verdict" in told

@@ -33,7 +33,7 @@ def test_two_hash_seeds_and_shuffled_completions_give_the_same_calls_and_records
     assert manifests[0] == manifests[1]
 
 
-def test_an_address_is_no_part_of_a_calls_identity(runs: Any, endpoint: Any) -> None:
+def test_an_address_does_not_change_a_calls_identity(runs: Any, endpoint: Any) -> None:
     runs.start("one")
     endpoint.stop()
     endpoint.port = 0

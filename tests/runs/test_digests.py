@@ -19,7 +19,7 @@ from overton.runs.run import Run
 from overton.studies.open_mindedness import STUDY
 from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY
 
-NOTHING_LEFT = "nothing is left to do"
+NOTHING_LEFT = "there is nothing to do"
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_items_that_changed_are_refused(run: Path) -> None:
 
 def test_numbers_from_changed_records_say_so_first(run: Path) -> None:
     change_stance(run)
-    with pytest.warns(Notice, match=r"records\.parquet is not what this run wrote"):
+    with pytest.warns(Notice, match=r"records\.parquet was changed after this run wrote it"):
         analysis = overton.analyze("open-mindedness", run)
-    assert "is not what this run wrote" in analysis.warnings[0]
-    assert "is not what this run wrote" in analysis.to_json()["warnings"][0]
+    assert "was changed after this run wrote it" in analysis.warnings[0]
+    assert "was changed after this run wrote it" in analysis.to_json()["warnings"][0]

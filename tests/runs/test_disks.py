@@ -76,7 +76,7 @@ def test_a_report_goes_where_there_is_a_folder(run: Path, tmp_path: Path, out: s
 
 def test_figures_go_where_a_folder_can_be(run: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(RunError, match=r"cannot be made: .*/file is not a folder"):
+    with pytest.raises(RunError, match=r"cannot be created: .*/file is not a folder"):
         overton.report([run], out=tmp_path / "page.html", figures=tmp_path / "file" / "figures")
     assert names(tmp_path) == {"file"}
 

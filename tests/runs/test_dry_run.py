@@ -30,7 +30,7 @@ def priced(request: ModelRequest, price: Price | None = PRICE) -> ModelRequest:
     return ModelRequest(request.spec, (*request.arguments, ("max_tokens", "40")), price)
 
 
-def test_a_run_asks_what_its_plan_said(runs: Any, endpoint: Any) -> None:
+def test_a_run_makes_the_calls_of_its_plan(runs: Any, endpoint: Any) -> None:
     wanted = [priced(runs.request("m")), priced(runs.request("n"))]
     models = open_models(STUDY, runs.issues, {"subject": wanted}, 0)
     made = plan(Experiment(STUDY, runs.issues, Options(trials=2)), models)
@@ -55,7 +55,7 @@ def test_a_cost_is_unknown_where_one_price_is(runs: Any) -> None:
     assert [model.cost is None for model in made.models] == [False, True]
 
 
-def test_all_that_is_wrong_with_models_is_said_at_once(runs: Any) -> None:
+def test_all_problems_with_models_are_reported_at_once(runs: Any) -> None:
     wanted = [ModelRequest("opnai/gpt"), ModelRequest(runs.spec(), (("temprature", "1"),))]
     with pytest.raises(InputError) as refused:
         open_models(STUDY, runs.issues, {"subject": wanted}, 0)

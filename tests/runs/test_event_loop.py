@@ -44,7 +44,7 @@ async def test_an_error_reaches_a_notebook() -> None:
         run_to_end(fails())
 
 
-def test_a_run_keeps_what_was_there_from_searches_for_garbage_while_it_goes_on() -> None:
+def test_objects_made_before_a_run_are_frozen_for_the_garbage_collector() -> None:
     thresholds = gc.get_threshold()
     gc.unfreeze()
     try:
@@ -57,7 +57,7 @@ def test_a_run_keeps_what_was_there_from_searches_for_garbage_while_it_goes_on()
         gc.freeze()
 
 
-def test_what_a_caller_has_frozen_stays_frozen_and_nothing_else_is() -> None:
+def test_only_objects_that_a_caller_froze_stay_frozen() -> None:
     gc.freeze()
     kept = gc.get_freeze_count()
     more = [[] for _ in range(10_000)]
@@ -109,7 +109,7 @@ def interrupted_once(child: subprocess.Popen[str], number: signal.Signals = sign
         (signal.SIGTERM, False, "terminated"),
     ],
 )
-def test_a_signal_waits_for_what_is_in_flight_and_says_so(  # noqa: PLR0917
+def test_a_signal_waits_for_calls_in_flight_and_says_so(  # noqa: PLR0917
     runs: Any, endpoint: Any, gate: threading.Event, number: signal.Signals, notebook: bool, word: str
 ) -> None:
     child = runs.child(announce=True, notebook=notebook, connections=CONNECTIONS)
@@ -139,7 +139,7 @@ def test_a_signal_waits_for_what_is_in_flight_and_says_so(  # noqa: PLR0917
         (signal.SIGINT, signal.SIGTERM, False, "interrupted and terminated"),
     ],
 )
-def test_a_second_signal_cuts_off_what_is_in_flight(  # noqa: PLR0917
+def test_a_second_signal_cuts_off_calls_in_flight(  # noqa: PLR0917
     runs: Any,
     endpoint: Any,
     gate: threading.Event,

@@ -40,7 +40,7 @@ class Weighed(msgspec.Struct, frozen=True):
     weight: float = 1.0
 
 
-def test_an_item_given_in_python_is_what_the_run_folder_gives_back() -> None:
+def test_an_item_given_in_python_equals_the_one_read_from_the_run_folder() -> None:
     study: Any = replace(STUDY, items=replace(STUDY.items, kind=Weighed))
     whole = Weighed("a", 2)
     (item,) = set_up(study, models=["simulated/open-minded"], items=[whole]).experiment.items

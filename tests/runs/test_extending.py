@@ -62,10 +62,10 @@ def test_a_stopped_run_is_completed_by_extending_it(runs: Any, endpoint: Any) ->
     [
         (Options(trials=1, conditions=("baseline",)), InputError, "drop 120 of the run's trials"),
         (Options(trials=1, templates=(1, 2, 3)), InputError, "drop"),
-        (Options(trials=2, draws=1), RunMismatch, "its messages differ"),
+        (Options(trials=2, draws=1), RunMismatch, "this call's messages differ"),
     ],
 )
-def test_what_would_take_away_or_change_is_refused_and_changes_nothing(
+def test_options_that_remove_or_change_trials_are_refused(
     runs: Any, options: Options, error: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Options that can be extended only add; those of a study that says otherwise are tried on its trials and calls."""

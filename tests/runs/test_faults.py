@@ -13,7 +13,7 @@ from aiohttp import web
 from msgspec import structs
 from tests.runs.starting import resume_run, start_run
 
-from overton.reports.run_report import _warnings_of
+from overton.reports.opening import warnings_of
 from overton.runs.experiment import Experiment
 from overton.runs.run import open_run
 from overton.studies.open_mindedness import STUDY, Options
@@ -112,7 +112,7 @@ def test_a_slow_reply_is_given_up_and_asked_again(runs: Any, endpoint: Any) -> N
     assert runs.records().height == 66
 
 
-def test_concurrency_falls_to_what_the_endpoint_bears_and_rises_again(runs: Any, endpoint: Any) -> None:
+def test_concurrency_falls_to_the_endpoints_capacity_and_rises_again(runs: Any, endpoint: Any) -> None:
     bears, under_way = 3, list[int]()
 
     async def behave(asked: Any) -> web.StreamResponse | None:
@@ -171,7 +171,5 @@ def test_a_trial_whose_record_cannot_be_made_is_counted_and_named_and_the_run_en
         assert all(line.startswith("trams/") and ": column wording: " in line for line in unwritable.trials)
     assert runs.records()["issue"].unique().to_list() == ["night-buses"]
     assert len(endpoint.replied) == 132
-    warnings = list(_warnings_of(open_run(runs.folder / "run")))
-    assert any(
-        f"{unwritable.count} trials of {runs.spec()} have records that do not fit a table" in one for one in warnings
-    )
+    warnings = list(warnings_of([open_run(runs.folder / "run")]))
+    assert any(f"Records of {unwritable.count} trials of {runs.spec()} do not fit a table" in one for one in warnings)

@@ -57,8 +57,9 @@ def refused(message: str, status: int = 400) -> web.Response:
 
 
 class Server:
-    """Counts the requests to each model, most in flight of each before its first answer, and refuses what it `lacks`:
-    a field of the body and, as its reply, a message (400), a status, or None for a reply without what was asked."""
+    """A server that counts the requests to each model, and the most in flight of each before its first answer. It
+    refuses features that it `lacks`: a field of the body and, as its reply, a message (400), a status, or None for a
+    reply without the feature."""
 
     def __init__(self, endpoint: Any, folder: Path) -> None:
         self.endpoint, self.folder = endpoint, folder
@@ -128,7 +129,7 @@ def test_one_call_shows_that_an_endpoint_has_no_token_probabilities(
     server.lacks["logprobs"] = None
     sentence = sentence_of(runs, server, *names)
     assert (
-        "sent no token probabilities (logprobs): it has none, or none for this model. Use --shares sampled" in sentence
+        "sent no token probabilities (logprobs), which it may not have for this model. Use --shares sampled" in sentence
     )
     assert 1 <= len(server.bodies) == server.sent("logprobs") <= len(names)
     assert all(server.to(name) <= 1 for name in names)
@@ -267,7 +268,7 @@ def test_the_first_call_to_a_judge_goes_alone(server: Server) -> None:
     assert (server.to("m"), server.to("j")) == (TEXTS, TEXTS)
 
 
-def test_a_models_own_name_is_not_taken_for_what_its_endpoint_lacks() -> None:
+def test_a_models_own_name_is_not_taken_for_a_missing_feature() -> None:
     error = RejectedError("rejected", "p/seed-oss: the request was rejected (400: seed-oss cannot do this)")
     assert unsupported(["seeds"], error, "p/seed-oss") is None
     error = RejectedError("rejected", "p/seed-oss: the request was rejected (400: seed is not supported)")

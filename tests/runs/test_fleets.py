@@ -151,7 +151,7 @@ def test_where_as_many_serve_one_model_as_another_nothing_is_kept(runs: Runs, fo
     assert not runs.outcomes("fleet")
 
 
-def test_servers_may_differ_in_all_but_the_model_where_that_is_said(runs: Runs, four: list[Endpoint]) -> None:
+def test_servers_may_differ_in_all_but_the_model_if_the_user_allows_it(runs: Runs, four: list[Endpoint]) -> None:
     for number, one in enumerate(four):
         one.reported = {"system_fingerprint": f"fp_{number}"}
     assert runs.start("fleet", models=[request(four, ("alike", "model"))]).status == "finished"

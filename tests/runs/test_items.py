@@ -40,7 +40,7 @@ WITHOUT = [rephrasing.STUDY, audit.STUDY, crowd.STUDY, REFERENCING, JUDGING]
 @pytest.mark.parametrize("study", WITHOUT, ids=lambda one: one.name)
 def test_a_study_without_starter_items_asks_for_a_path(study: Any) -> None:
     for ask in (read_items, check_items):
-        with pytest.raises(InputError, match="none come with the study; give a path"):
+        with pytest.raises(InputError, match="the study has no bundled sample items; give a path"):
             ask(study)
 
 
@@ -54,7 +54,7 @@ def test_issues_come_with_their_topics_and_positions() -> None:
     assert all(issue.topic and issue.pro and issue.con for issue in read_items(open_mindedness.STUDY))
 
 
-def test_a_path_that_holds_nothing_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_items_is_reported(tmp_path: Path) -> None:
     (finding,) = check_items(REFERENCING, tmp_path)
     assert str(finding) == f"error: {tmp_path}: contains no threads"
 

@@ -116,7 +116,7 @@ def test_a_judge_that_refuses_is_asked_without_one_and_the_manifest_says_so(judg
     (entry,) = manifest.models["judge"]
     assert (entry.settings.temperature, entry.unsure, entry.not_sent) == (None, False, ("temperature",))
     (said,) = [f"{name} {note}" for name, note in manifest.notes.items()]
-    assert said.startswith(f"{entry.name} as judge refuses the temperature: none is sent")
+    assert said.startswith(f"{entry.name} as judge refuses a temperature, so Overton sends none")
     assert manifest.status == "finished"
     assert manifest.spent.failed == 0  # a refusal is the answer sought
 
@@ -200,7 +200,7 @@ def test_a_judge_that_rejects_the_request_for_another_reason_is_asked_on_at_0(ju
     assert judges.probes() == 1  # no call is left to make
 
 
-def test_a_lane_that_is_added_keeps_what_was_found_out(judges: Judges) -> None:
+def test_an_added_lane_uses_the_earlier_temperature_probe(judges: Judges) -> None:
     judges.start("reasons")
     more = {"subject": [ModelRequest(f"{judges.endpoint.url}#n")]}
     manifest = extend_run(STUDY, judges.folder / "run", more=more, patience=PATIENCE)

@@ -25,8 +25,8 @@ WINDOW = 150
 
 
 class Executioner:
-    """Kills a process at its n-th request, just before its n-th reply, soon after its start, or soon after its last
-    reply (when it closes its journal and writes its records)."""
+    """A killer of processes: at the n-th request, just before the n-th reply, soon after the start, or soon after the
+    last reply. After its last reply a process closes its journal and writes its records."""
 
     def __init__(self, endpoint: Any, chance: random.Random, remaining: int) -> None:
         self._endpoint = endpoint
@@ -114,6 +114,7 @@ def test_killed_at_random_moments_and_resumed(runs: Any, endpoint: Any, nursery:
             "items.jsonl",
             "journal.db",
             "records.parquet",
+            "study.toml",
         }
 
 
@@ -125,7 +126,7 @@ async def fails_now_and_then(asked: Any) -> web.Response | None:
 
 
 def billed(endpoint: Any) -> float:
-    """What the endpoint charges for its replies, including those that nobody read."""
+    """The endpoint's bill for its replies, including unread ones."""
     return sum(
         (len(one.prompt) // 4 * PRICE[0] + (len(one.reply) // 4 + 1) * PRICE[1]) / 1e6 for one in endpoint.replied
     )
@@ -184,9 +185,7 @@ def test_no_limit_is_passed_however_often_a_run_is_killed(
     assert runs.records().equals(runs.records("whole"))
 
 
-def test_a_kill_counts_no_more_than_what_was_in_flight_and_one_block(
-    runs: Any, endpoint: Any, nursery: Nursery
-) -> None:
+def test_a_kill_counts_at_most_the_calls_in_flight_and_one_block(runs: Any, endpoint: Any, nursery: Nursery) -> None:
     endpoint.latency = 0.004
     for number in (1, 20, 60, 100):
         out, asked = f"run-{number}", len(endpoint.asked)
@@ -200,7 +199,7 @@ def test_a_kill_counts_no_more_than_what_was_in_flight_and_one_block(
 
 
 def check_lost(endpoint: Any, session: int, replies: int, journaled: Any) -> None:
-    """What this session paid for but did not keep was in flight, or among the last replies."""
+    """Check that calls which this session paid for but did not keep were in flight, or among the last replies."""
     lost = set(endpoint.seeds(session)) - set(journaled)
     assert len(lost) <= CONNECTIONS + WINDOW
     order = [asked.seed in journaled for asked in endpoint.replied[replies:]]

@@ -1,4 +1,4 @@
-"""Replies of one megabyte in batches, and what is made from them: reports, label pages and logs of Inspect."""
+"""Replies of one megabyte in batches, and the reports, label pages and Inspect logs made from them."""
 
 from __future__ import annotations
 

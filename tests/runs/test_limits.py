@@ -92,7 +92,7 @@ def test_max_cost_without_a_known_price_is_refused_before_anything_is_made(runs:
     assert not (runs.folder / "run").exists()
 
 
-def test_what_a_killed_session_spent_adds_to_what_earlier_ones_did(runs: Any, endpoint: Any) -> None:
+def test_spending_of_a_killed_session_adds_to_that_of_earlier_ones(runs: Any, endpoint: Any) -> None:
     endpoint.behave = fails_at_first
     model = priced(runs.request())
     runs.start(models=[model], limits=Limits(calls=40))
@@ -135,7 +135,7 @@ def bills(asked: Any, output: int) -> web.Response:
     return web.json_response(body)
 
 
-def test_bills_beyond_the_worst_case_raise_what_is_set_aside_and_stop_the_run(runs: Any, endpoint: Any) -> None:
+def test_bills_above_the_worst_case_raise_reservations_and_stop_the_run(runs: Any, endpoint: Any) -> None:
     async def behave(asked: Any) -> web.Response:
         return bills(asked, 400)  # ten times what it may take
 
@@ -152,7 +152,7 @@ def test_bills_beyond_the_worst_case_raise_what_is_set_aside_and_stop_the_run(ru
     before = len(endpoint.asked)
     assert runs.resume().status == "stopped"
     assert len(endpoint.asked) == before
-    # What was learned applies in the next session too: nothing is spent that does not fit in what is left.
+    # The next session uses the higher bounds too, and spends nothing that does not fit in the rest of the limit.
     manifest = runs.resume(limits=Limits(cost=1.0))
     assert manifest.spent.cost <= 1.0
     assert len(endpoint.asked) > before
@@ -186,7 +186,7 @@ RESERVED, BILLED_FIRST, BILLED = (tokens * OUTPUT_PRICE.output / 1e6 for tokens 
 
 class Overbilling:
     """An endpoint that bills each model's first reply as allowed, and then many times that, for all requests that are
-    in flight at once: it holds its replies until `held` of them are. It keeps what it has billed."""
+    in flight at once. It holds its replies until `held` of them are in flight, and keeps its bills."""
 
     def __init__(self, endpoint: Any, held: int, models: int = 1) -> None:
         self.endpoint, self.held, self.models = endpoint, held, models
@@ -222,14 +222,14 @@ def output_priced(runs: Any, name: str, connections: int) -> ModelRequest:
 
 @pytest.mark.parametrize("connections", [1, 8, 64])
 @pytest.mark.parametrize("names", [("m",), ("m", "n")])
-def test_a_limit_is_exceeded_by_what_calls_in_flight_bill_too_much_and_by_nothing_else(
+def test_a_limit_is_exceeded_only_by_excess_bills_of_calls_in_flight(
     runs: Any, endpoint: Any, connections: int, names: tuple[str, ...]
 ) -> None:
     in_flight = len(names) * connections
     server = Overbilling(endpoint, in_flight, len(names))
     limit = len(names) * BILLED_FIRST + in_flight * RESERVED + 1e-9
     models = [output_priced(runs, name, connections) for name in names]
-    manifest = runs.start(models=models, limits=Limits(cost=limit))
+    manifest = runs.start(models=models, limits=Limits(cost=limit), anyway=True)
     assert (manifest.status, manifest.reached) == ("stopped", "cost")
     assert server.requests == len(names) + in_flight
     assert server.billed == pytest.approx(limit + in_flight * (BILLED - RESERVED))
@@ -248,7 +248,7 @@ def test_a_model_that_always_bills_too_much_is_found_out_by_its_first_call(
     server.seen.update(names)
     limit = 20 * BILLED + 1e-9
     models = [output_priced(runs, name, connections) for name in names]
-    manifest = runs.start(models=models, limits=Limits(cost=limit))
+    manifest = runs.start(models=models, limits=Limits(cost=limit), anyway=True)
     assert (manifest.status, manifest.reached) == ("stopped", "cost")
     assert server.requests == 20
     assert server.billed == pytest.approx(manifest.spent.cost)
@@ -256,9 +256,7 @@ def test_a_model_that_always_bills_too_much_is_found_out_by_its_first_call(
 
 
 @pytest.mark.parametrize("connections", [1, 8, 64])
-def test_a_bill_that_is_seen_raises_what_is_set_aside_for_calls_in_flight(
-    runs: Any, endpoint: Any, connections: int
-) -> None:
+def test_an_excess_bill_raises_the_reservations_of_calls_in_flight(runs: Any, endpoint: Any, connections: int) -> None:
     """One reply costs more; the others are held back, and nothing is sent that would not fit if they cost as much."""
     server = Overbilling(endpoint, connections)
     limit = BILLED_FIRST + connections * BILLED + 1e-9
@@ -274,7 +272,7 @@ def test_a_bill_that_is_seen_raises_what_is_set_aside_for_calls_in_flight(
         return reply
 
     endpoint.behave = behave
-    manifest = runs.start(models=[output_priced(runs, "m", connections)], limits=Limits(cost=limit))
+    manifest = runs.start(models=[output_priced(runs, "m", connections)], limits=Limits(cost=limit), anyway=True)
     assert (manifest.status, manifest.reached) == ("stopped", "cost")
     assert server.requests == 1 + connections
     assert server.billed <= limit
@@ -283,7 +281,7 @@ def test_a_bill_that_is_seen_raises_what_is_set_aside_for_calls_in_flight(
 
 @pytest.mark.parametrize("connections", [1, 8, 64])
 @pytest.mark.parametrize("names", [("m",), ("m", "n")])
-def test_a_kill_adds_at_most_what_its_calls_in_flight_bill_too_much(
+def test_a_kill_adds_at_most_the_excess_bills_of_its_calls_in_flight(
     runs: Any, endpoint: Any, connections: int, names: tuple[str, ...]
 ) -> None:
     """Killed before any reply shows what calls cost: that they were sent is known, and what they were allowed."""
@@ -296,6 +294,7 @@ def test_a_kill_adds_at_most_what_its_calls_in_flight_bill_too_much(
         connections=connections,
         price=[OUTPUT_PRICE.input, OUTPUT_PRICE.output],
         max_cost=limit,
+        anyway=True,
     )
     server.at_once = lambda: os.kill(child.pid, signal.SIGKILL)
     child.communicate(timeout=60)

@@ -14,7 +14,7 @@ from overton.engine import Limits
 from overton.errors import RunError
 from overton.runs.folder import check_formats, read_manifest, stored_items
 from overton.runs.items import read_items
-from overton.studies.open_mindedness import STUDY
+from overton.studies.open_mindedness import STUDY, Options
 
 OFTEN = ("manifest.json", "journal.db", "records.parts/0", ".records.new")
 """Those tested with every change; the others take a minute."""
@@ -58,7 +58,7 @@ def test_nothing_is_done_with_a_folder_in_which_anything_is_a_link(runs: Any, en
     content, before = outside.read_bytes(), len(endpoint.asked)
     ways: list[Callable[[], object]] = [
         lambda: runs.resume(limits=Limits(calls=99)),
-        lambda: runs.extend(limits=Limits(calls=99), options=STUDY.options(trials=2)),
+        lambda: runs.extend(limits=Limits(calls=99), options=Options(trials=2)),
         lambda: overton.resume(run),
         lambda: overton.extend(run, trials=2),
         lambda: overton.report([run]),
@@ -100,7 +100,7 @@ def test_a_link_that_comes_later_is_not_followed_to_write(runs: Any) -> None:
     assert not (run / "records.parquet").is_symlink()
 
 
-def test_a_pipe_in_a_folder_is_refused_and_nobody_waits_for_it(runs: Any) -> None:
+def test_a_pipe_in_a_folder_is_refused_without_waiting_for_it(runs: Any) -> None:
     runs.start(limits=Limits(calls=9))
     os.mkfifo(runs.folder / "run" / "agreement.json")
     with pytest.raises(RunError, match="neither a file nor a folder"):
@@ -113,7 +113,7 @@ def test_the_folder_itself_may_be_named_by_a_link(runs: Any) -> None:
     assert runs.resume("latest", limits=Limits(calls=20)).spent.requests == 20
 
 
-def test_a_folder_of_items_that_is_no_run_may_hold_links(tmp_path: Path) -> None:
+def test_a_folder_of_items_outside_a_run_may_hold_links(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"name": "some package"}')
     (tmp_path / "link").symlink_to(tmp_path)
     check_formats(tmp_path)

@@ -1,4 +1,4 @@
-"""Too few files and too little disk are found before anything is asked; a disk that fills up costs no reply."""
+"""Too few files and too little disk are found before any call, and a disk that fills up costs no reply."""
 
 from __future__ import annotations
 
@@ -55,9 +55,11 @@ def run_words(runs: Any, out: str = "run", connections: int = 64) -> list[str]:
 def test_too_few_files_are_reported_in_a_sentence_before_anything_is_asked(runs: Any, endpoint: Any) -> None:
     done = command(runs, 64, 64, *run_words(runs))
     assert done.returncode == 1
-    assert done.stderr == (
+    design, refusal = done.stderr.splitlines()
+    assert design.startswith("overton: This design cannot measure Open-mindedness")
+    assert refusal == (
         "overton: this run may open 112 files (64 connections and 48 of its own), but the system allows 64: raise the"
-        " limit (ulimit -n 112) or use fewer connections (--model-arg NAME connections=N). Nothing was asked.\n"
+        " limit (ulimit -n 112) or use fewer connections (--model-arg NAME connections=N). No request was sent."
     )
     assert endpoint.asked == []
     assert not (runs.folder / "run").exists()
@@ -111,7 +113,7 @@ def test_space_that_cannot_be_set_aside_is_reported_before_anything_is_asked(
 
     monkeypatch.setattr(reserves, "os", SimpleNamespace(fsync=full))
     monkeypatch.setattr(machine, "_check_space", lambda *given: None)
-    with pytest.raises(DiskError, match=r"run: the disk is full: .* MB cannot be set aside in it"):
+    with pytest.raises(DiskError, match=r"run: the disk is full: .* MB cannot be reserved on it"):
         runs.start()
     assert endpoint.asked == []
 
@@ -157,7 +159,7 @@ def test_a_disk_that_fills_up_ends_the_run_and_every_reply_is_kept(
     assert len(endpoint.asked) == 132 == len(set(endpoint.seeds()))
 
 
-def test_a_disk_that_stays_full_ends_the_run_with_the_same_message_and_loses_what_was_in_flight(
+def test_a_disk_that_stays_full_ends_the_run_and_loses_only_calls_in_flight(
     runs: Any, endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.latency = 0.03

@@ -28,9 +28,7 @@ def made(run: Path) -> None:
     create_folder(run, MANIFEST, ITEMS)
 
 
-def test_killed_at_any_step_it_is_whole_or_not_there_and_the_next_clears_what_is_left(
-    processes: Any, tmp_path: Path
-) -> None:
+def test_a_folder_killed_at_any_step_is_whole_or_absent_and_remains_are_cleared(processes: Any, tmp_path: Path) -> None:
     run, steps, left = tmp_path / "runs" / "run", 0, 0
     for steps in count():
         if not processes.killed_at(steps, lambda: made(run)):
@@ -48,7 +46,9 @@ def test_killed_at_any_step_it_is_whole_or_not_there_and_the_next_clears_what_is
     assert sorted(path.name for path in run.iterdir()) == ["items.jsonl", "manifest.json"]
 
 
-def test_what_a_living_process_makes_is_left_alone_and_the_second_is_refused(processes: Any, tmp_path: Path) -> None:
+def test_a_folder_that_another_process_makes_is_left_alone_and_the_second_is_refused(
+    processes: Any, tmp_path: Path
+) -> None:
     run = tmp_path / "run"
 
     def slowly() -> None:
@@ -90,11 +90,11 @@ def test_a_full_disk_is_reported_and_leaves_nothing_behind(processes: Any, tmp_p
 @pytest.mark.parametrize("below", ["file/run", "file/further/run"])
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(RunError, match=r"cannot be made: .*file is not a folder"):
+    with pytest.raises(RunError, match=r"cannot be created: .*file is not a folder"):
         made(tmp_path / below)
 
 
-def test_what_was_interrupted_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_folder_leaves_nothing(tmp_path: Path) -> None:
     def items() -> Iterator[Any]:
         yield ITEMS[0]
         raise KeyboardInterrupt

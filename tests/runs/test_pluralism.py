@@ -1,4 +1,5 @@
-"""Pluralism over HTTP: no call is paid for twice after a kill; commands make viewpoints from a dump and use them."""
+"""Pluralism over HTTP: no call is paid for twice after a kill, and commands make viewpoints from a dump and use
+them."""
 
 from __future__ import annotations
 
@@ -130,7 +131,7 @@ def calls_of(journal: Path) -> Counter[str]:
 @pytest.mark.parametrize(
     "replies", [19, pytest.param(3, marks=pytest.mark.long), pytest.param(47, marks=pytest.mark.long)]
 )
-def test_what_was_paid_for_is_not_asked_again_after_a_kill(served: Any, given: Any, replies: int) -> None:
+def test_paid_calls_are_not_repeated_after_a_kill(served: Any, given: Any, replies: int) -> None:
     whole = overton.run("pluralism", **given("whole"))
     assert set(whole.records()["status"]) == {"done"}
     calls = calls_of(whole.path / "journal.db")

@@ -1,4 +1,4 @@
-"""Runs that stop once precise: the same decisions and records however often they are killed, and replayed."""
+"""Runs that stop at a target precision: the same decisions and records however often they are killed, and replayed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_it_asks_in_rounds_and_says_why_it_stopped(whole: Any, endpoint: Any) ->
         assert got[item] == sum(stop.trials for stop in reached.last.stops if stop.item == item)
 
 
-def test_records_stand_in_plan_order(whole: Any) -> None:
+def test_records_are_in_plan_order(whole: Any) -> None:
     whole.start("full", trials=TRIALS)
     order = {name: place for place, name in enumerate(whole.records("full")["trial"])}
     places = [order[name] for name in whole.records("whole")["trial"]]
@@ -216,7 +216,7 @@ def test_it_makes_no_more_calls_than_are_allowed(runs: Any, endpoint: Any) -> No
         (PrecisionTarget({"none": 1.0}), "no such measure"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_asked(
+def test_impossible_precision_is_refused_before_any_call(
     runs: Any, endpoint: Any, wanted: PrecisionTarget, said: str
 ) -> None:
     with pytest.raises(InputError, match=said):

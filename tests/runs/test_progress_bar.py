@@ -1,4 +1,4 @@
-"""What a notebook shows: progress of a run, and runs and plans as tables."""
+"""Output in a notebook: progress of a run, and runs and plans as tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ASKED: dict[str, Any] = {"models": ["simulated/open-minded"], "trials": 1, "only
 
 
 class Cell:
-    """What a notebook's cell was given to show."""
+    """The output that a notebook's cell was given."""
 
     def __init__(self) -> None:
         self.shown: list[str] = []
@@ -41,7 +41,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch, kernel: object) -> Cell:
 def test_a_run_shows_its_progress_in_a_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cell = notebook(monkeypatch, object())
     overton.run("open-mindedness", out=tmp_path / "run", **ASKED)
-    assert "66 of 66 trials" in cell.shown[-1]
+    assert "66 of 66 calls" in cell.shown[-1]
     assert "<progress max='1' value='1.0000'>" in cell.shown[-1]
 
 
@@ -52,7 +52,7 @@ def test_elsewhere_nothing_is_shown(where: str, monkeypatch: pytest.MonkeyPatch)
     assert progress_bar.in_notebook("run") is None
 
 
-def test_what_is_hostile_in_a_trouble_stays_text_in_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_errors_stay_text_in_a_notebook_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     from overton.engine import Counters
     from overton.runs.progress import Progress
 

@@ -66,7 +66,7 @@ FOUND = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder that a clone of somebody's repository is in, with a mapping beside it."""
+    """The folder that a clone of somebody's repository is in, with a mapping next to it."""
     prompts = tmp_path / "theirs" / "prompts"
     prompts.mkdir(parents=True)
     (prompts / "talk.txt").write_text(TALK)
@@ -143,7 +143,7 @@ def test_texts_are_given_by_name_in_python() -> None:
         "system.closing": "So:"
     }
     assert read_prompts(STUDY, None) == {}
-    with pytest.raises(InputError, match=r"prompts: system\.closing: must be a text by its name"):
+    with pytest.raises(InputError, match=r"prompts: system\.closing: must be a text, given by its name"):
         read_prompts(STUDY, {"system.closing": 3})  # type: ignore[dict-item]
 
 
@@ -182,14 +182,14 @@ def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
         ('"system.closing"', '"system.closin"', "texts.system.closin", "did you mean 'system.closing'?"),
         ('"system.closing"', '"values.listed"', "texts.values.listed", "is a list"),
         ('file = "list.txt"', 'file = "lists.txt"', "texts.values.system.file", "did you mean 'list.txt'?"),
-        ('file = "list.txt"', 'file = "../../secret"', "texts.values.system.file", "is not below the folder"),
+        ('file = "list.txt"', 'file = "../../secret"', "texts.values.system.file", "is not inside the folder"),
         ('file = "list.txt"', 'file = "/etc/passwd"', "texts.values.system.file", "cannot be read"),
-        ('folder = "theirs/prompts"', 'folder = "/etc"', "texts.", "is not below the folder"),
+        ('folder = "theirs/prompts"', 'folder = "/etc"', "texts.", "is not inside the folder"),
         ('file = "list.txt"', 'file = "link.txt"', "texts.values.system.file", "is a symbolic link"),
         ('file = "list.txt"', 'file = "large.txt"', "texts.values.system.file", "is larger than 1,048,576 bytes"),
         ('file = "list.txt"', 'file = "latin.txt"', "texts.values.system.file", "is not UTF-8"),
         ('file = "list.txt"', f'file = "{"long" * 999}.txt"', "texts.values.system.file", "cannot be read"),
-        ('file = "list.txt"', "", "texts.values.system.file", "name the file that has the text"),
+        ('file = "list.txt"', "", "texts.values.system.file", "name the file with the text as `file`"),
         ('file = "list.txt"', 'fil = "list.txt"', "texts.values.system", "unknown field `fil`"),
         ('part = "setting"', 'part = "settings"', "texts.system.published.overview.part", "did you mean 'setting'?"),
         ('part = ["Here is", ":"]', 'part = ["Here", ";"]', "texts.system.closing.part", "';' is not in talk.txt"),
@@ -198,7 +198,7 @@ def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
         ('    ["you are {% if', '    ["We are {% if', "texts.described.two.round-robin.replace", "is not in talk.txt"),
         ('marks = "<name>"', 'marks = "<>"', "texts.messages.request.marks", "does not mark a place"),
         ('{ round = "which" }', '{ round = "when" }', "texts.messages.request.places", "text has <which>, which"),
-        ('"Round <which>:"', '"{{ round }} <which>:"', "texts.messages.request", "taken for one of its places"),
+        ('"Round <which>:"', '"{{ round }} <which>:"', "texts.messages.request", "take for a placeholder"),
     ],
 )  # fmt: skip
 def test_a_wrong_mapping_is_refused(folder: Path, old: str, new: str, key: str, said: str) -> None:
@@ -228,7 +228,7 @@ def test_deep_tables_are_refused(folder: Path, tmp_path: Path) -> None:
 def test_statements_of_templates_are_not_sent_as_they_are(folder: Path) -> None:
     start = MAPPING.index('    ["you are')
     (folder / "prompts.toml").write_text(MAPPING[:start] + MAPPING[MAPPING.index("] }", start) :])
-    assert "is a statement of a template" in problem_of(folder)[2]
+    assert "is a template statement" in problem_of(folder)[2]
 
 
 def test_links_are_not_followed_in_the_projects_form(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Runs over replicas on this machine: equal to those in one process, whatever happens meanwhile."""
+"""Runs over replicas on this machine, which equal those in one process after any faults."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_other_weights_of_the_same_name_are_refused(runs: Runs, tiny_weights: Pa
 
 
 @pytest.mark.long
-def test_replicas_without_room_are_reported_and_the_run_can_be_resumed(
+def test_replicas_that_do_not_fit_are_reported_and_the_run_can_be_resumed(
     ray_here: None, runs: Runs, tiny_weights: Path
 ) -> None:
     manifest = runs.start("placed", models=[request(tiny_weights, cpus=1024, patience=1)])

@@ -135,7 +135,7 @@ def test_a_repeated_trial_is_refused_though_its_reply_differs(name: str, tmp_pat
 
 
 @pytest.mark.parametrize("name", [name for name, run in RUNS.items() if "max_calls" in run.options])
-def test_trials_that_a_stopped_run_lost_are_told_from_those_it_did_not_finish(name: str, tmp_path: Path) -> None:
+def test_lost_trials_of_a_stopped_run_are_distinguished_from_unfinished_ones(name: str, tmp_path: Path) -> None:
     run = unpack(name, tmp_path)
     study, records = RUNS[name].study, pl.read_parquet(run / "records.parquet")
     column = {"stance-stability": "conversation", "deliberation": "deliberation"}.get(study, "trial")
@@ -144,7 +144,7 @@ def test_trials_that_a_stopped_run_lost_are_told_from_those_it_did_not_finish(na
     finished = records.select(column, *whose).n_unique()
     gone = (pl.col(column) == lost) & (pl.col("model") == records["model"][0] if whose else pl.lit(True))
     change_records(run, lambda one: one.filter(~gone))
-    expected = f"1 of {finished} trials that the run finished have no rows, so no number counts them: {lost}"
+    expected = f"1 of {finished} trials that the run finished have no rows, so all numbers leave them out: {lost}"
     with pytest.warns(Notice) as told:
         overton.open_run(run).records()
     assert expected in str(told[0].message)
@@ -156,7 +156,7 @@ def test_trials_lost_from_a_run_with_a_target_precision_are_counted(name: str, t
     column = {"stance-stability": "conversation", "deliberation": "deliberation"}.get(RUNS[name].study, "trial")
     change_records(run, lambda one: one.filter(pl.col(column) != one[column][0]))
     with pytest.warns(
-        Notice, match=r"1 of \d+ trials that the run finished have no rows, so no number counts them; to"
+        Notice, match=r"1 of \d+ trials that the run finished have no rows, so all numbers leave them out; to"
     ):
         overton.open_run(run).records()
 
@@ -185,7 +185,7 @@ def test_repeated_rows_of_a_table_are_refused(study: str, suffix: str, tmp_path:
             read()
 
 
-def test_trials_numbered_anew_for_each_issue_are_not_taken_for_repeats(tmp_path: Path) -> None:
+def test_trials_numbered_separately_for_each_issue_are_not_taken_for_repeats(tmp_path: Path) -> None:
     rows = [
         {"model": "m", "issue": issue, "condition": condition, "trial": trial, "stance": "pro" if trial else "con"}
         for issue in ("a", "b", "c")

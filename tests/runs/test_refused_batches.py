@@ -17,7 +17,7 @@ from overton.runs.batch_status import batches as batches_of
 pytestmark = pytest.mark.hostile
 
 MESSAGE = "a line of the file is not valid"
-ADVICE = "'overton resume' with --retry-failed creates it again, and with --no-batch asks its calls one by one"
+ADVICE = "'overton resume' creates it again with --retry-failed, or sends its calls one by one with --no-batch"
 
 
 def refused(asked: BatchRuns) -> str:

@@ -1,4 +1,4 @@
-"""Runs that ask with texts of the user's own: what is asked, kept, resumed, told and compared."""
+"""Runs that ask with texts of the user's own: their calls, records, resumption, reports and comparisons."""
 
 from __future__ import annotations
 
@@ -100,15 +100,13 @@ def test_a_plan_counts_the_calls_of_a_run_and_reads_the_texts(folder: Path, tmp_
 
 
 def test_a_run_is_resumed_without_its_folder(stopped: overton.Run, tmp_path: Path, ids: list[str]) -> None:
-    with pytest.warns(
-        Notice, match=r"stopped asks with texts of its own .*: system\.closing, system\.published\.overv"
-    ):
+    with pytest.warns(Notice, match=r"stopped uses texts of its own .*: system\.closing, system\.published\.overv"):
         resumed = overton.resume(stopped.path, max_calls=10_000)
     texts = json.loads((stopped.path / PROMPTS).read_text())
     whole = talk(tmp_path / "whole", ids, prompts=texts)
     assert outcomes(resumed) == outcomes(whole)
     assert resumed.records().equals(whole.records())
-    with pytest.warns(Notice, match="nothing is left to do"):
+    with pytest.warns(Notice, match="there is nothing to do"):
         overton.resume(stopped.path)
 
 
@@ -120,7 +118,7 @@ def test_a_run_is_extended_analysed_and_reported_with_its_texts(folder: Path, tm
     assert outcomes(extended) == outcomes(whole)
     overton.analyze("deliberation", run.path)
     page = overton.report(run.path).read_text()
-    assert f"run asks with texts of its own in place of the study&#39;s ({PROMPTS}): {', '.join(NAMES)}." in page
+    assert f"run uses texts of its own in place of the study&#39;s ({PROMPTS}): {', '.join(NAMES)}." in page
 
 
 def test_calls_whose_words_stay_are_the_same_calls(tmp_path: Path, ids: list[str]) -> None:
@@ -184,7 +182,7 @@ def test_a_judge_is_asked_again_in_the_runs_words(tmp_path: Path, ids: list[str]
         assert made.finished
         assert (made.failed, made.manifest.replaced) == (0, ["values.system"])
         assert json.loads((made.path / PROMPTS).read_text()) == texts
-    with pytest.raises(InputError, match="replace different texts"):
+    with pytest.raises(InputError, match="replace different prompts"):
         overton.judge.again([run.path, plain.path], judge="simulated/values-judge", out=tmp_path / "both")
 
 
@@ -199,8 +197,8 @@ def test_runs_with_different_texts_are_reported_and_compared_as_such(
         "prompts differ: system.closing (replaced, --prompts), system.published.overview (replaced, --prompts)" in said
     )
     page = overton.report([plain.path, run.path], out=tmp_path / "both.html").read_text()
-    assert "run asks with texts of its own" in page
-    assert "plain asks with texts" not in page
+    assert "run uses texts of its own" in page
+    assert "plain uses texts" not in page
 
 
 @pytest.mark.parametrize(
@@ -209,7 +207,7 @@ def test_runs_with_different_texts_are_reported_and_compared_as_such(
         (None, "does not exist"),
         ("{", "cannot be read"),
         ('{"system.closing": 3}', "cannot be read"),
-        ('{"system.closing": "So:"}', "system.published.overview: is not both in it and in 'replaced'"),
+        ('{"system.closing": "So:"}', "system.published.overview: must be both here and in 'replaced'"),
     ],
 )
 def test_a_damaged_file_of_texts_is_refused(stopped: overton.Run, text: str | None, said: str) -> None:
@@ -239,7 +237,9 @@ def test_a_text_that_this_version_has_no_place_for_is_left_out(stopped: overton.
     path, manifest = stopped.path / PROMPTS, stopped.path / "manifest.json"
     path.write_text(path.read_text().replace("system.closing", "system.ending"))
     manifest.write_text(manifest.read_text().replace("system.closing", "system.ending"))
-    with pytest.warns(Notice, match=r"system\.ending: Overton shows its own text, .* It is not a text that"):
+    with pytest.warns(
+        Notice, match=r"system\.ending: Overton shows its own text instead, .* The text is not a text that"
+    ):
         found = open_run(stopped.path)
     assert found.study.replaced.keys() == {"system.published.overview"}
     with pytest.warns(Notice), pytest.raises(RunMismatch, match=r"prompt system\.ending: differs"):
@@ -254,7 +254,7 @@ def test_a_strange_name_in_the_file_of_texts_is_shown_safely(stopped: overton.Ru
         assert open_run(stopped.path).study.replaced.keys() == {"system.published.overview"}
 
 
-def test_a_run_without_texts_of_its_own_reads_none(tmp_path: Path, ids: list[str]) -> None:
+def test_a_run_without_own_texts_reads_no_prompt_file(tmp_path: Path, ids: list[str]) -> None:
     run = talk(tmp_path / "run", ids, max_calls=5)
     (run.path / PROMPTS).write_text('{"system.closing": "Send this instead:"}')
     resumed = overton.resume(run.path, max_calls=10_000)

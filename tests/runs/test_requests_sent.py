@@ -33,7 +33,7 @@ WAYS = ("alone openai", "alone anthropic", "batch openai", "batch anthropic")
 
 
 def sent(served: BatchEndpoint, study: str, way: str, folder: Path) -> dict[str, Any]:
-    """What the server's log says about a run: calls by model, requests about batches by kind."""
+    """The requests of a run in the server's log: calls by model, requests about batches by kind."""
     provider, models = served.provider, Counter[str]()
 
     def answered(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -57,6 +57,7 @@ def sent(served: BatchEndpoint, study: str, way: str, folder: Path) -> dict[str,
         out=folder / f"{study}-{way.replace(' ', '-')}",
         only=only,
         batch=how == "batch",
+        anyway=True,  # the recording is older than the check of first replies
         **{role: f"{name}={served.url}#{name}" for role, name in roles.items()},
         **design,
     )

@@ -17,7 +17,7 @@ from overton.engine import Limits, entries
 from overton.errors import AccessError, InputError, JournalError, RunError, RunExists, RunLocked, RunMismatch, Stopped
 from overton.runs.answerers import ModelRequest
 from overton.runs.experiment import Experiment
-from overton.studies.open_mindedness import STUDY
+from overton.studies.open_mindedness import STUDY, Options
 
 
 def files(run: Path) -> dict[str, Any]:
@@ -81,12 +81,12 @@ def edit_code(run: Path) -> dict[str, Any]:
     ("edit", "said"),
     [
         (edit_items, r"items\.jsonl: items were changed after this run started"),
-        (edit_settings, "its settings differ"),
+        (edit_settings, "this call's settings differ"),
         (edit_arguments, r"its settings is now Settings\(temperature=0\.5"),
         (edit_model, "its identity is now 'http/another', but was 'http/m' when the run started"),
-        (edit_seed, "its messages"),
+        (edit_seed, "this call's messages"),
         (edit_prompts, "prompt .*: differs from the one this run used"),
-        (edit_code, r"trial night-buses/baseline/w0/t1/r1, ask 0 of subject: its messages differ"),
+        (edit_code, r"trial night-buses/baseline/w0/t1/r1, ask 0 of subject: this call's messages differ"),
     ],
 )
 def test_resuming_as_something_else_is_refused_and_asks_nothing(runs: Any, endpoint: Any, edit: Any, said: str) -> None:
@@ -132,7 +132,7 @@ def test_an_unfinished_run_without_its_key_is_refused_before_anything_changes(
     assert files(runs.folder / "run") == found
 
 
-def test_a_call_that_failed_for_good_is_one_failed_record_until_it_is_retried(runs: Any, endpoint: Any) -> None:
+def test_a_permanently_failed_call_is_one_failed_record_until_it_is_retried(runs: Any, endpoint: Any) -> None:
     runs.start("whole")
     bad = endpoint.seeds()[40]
 
@@ -218,7 +218,7 @@ def test_a_server_that_is_down_is_given_up_and_the_run_goes_on_later(runs: Any, 
     endpoint.stop()
     manifest = runs.start()
     assert manifest.status == "stopped"
-    assert "taken to be down" in manifest.stopped
+    assert "takes it to be down" in manifest.stopped
     endpoint.start()
     assert runs.resume(retry_failed=True).status == "finished"
     assert runs.manifest().spent.failed == 0
@@ -226,10 +226,10 @@ def test_a_server_that_is_down_is_given_up_and_the_run_goes_on_later(runs: Any, 
     assert runs.records().equals(runs.records("whole"))
 
 
-def test_a_full_disk_is_said_and_the_run_goes_on_once_there_is_room(
+def test_a_full_disk_is_reported_and_the_run_goes_on_once_space_is_free(
     runs: Any, endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What a user confirms is kept in one file; the machine's may have grown beyond the limit of this test.
+    # A user's confirmations are kept in one file, and the machine's may have grown beyond the limit of this test.
     monkeypatch.setenv("XDG_CONFIG_HOME", str(runs.folder / "config"))
     endpoint.latency = 0.005
     child = runs.child(file_limit=40_000, connections=4)
@@ -244,7 +244,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_once_there_is_room(
     assert runs.records().equals(runs.records("whole"))
 
 
-def test_a_damaged_journal_is_said_and_nothing_is_asked(runs: Any, endpoint: Any) -> None:
+def test_a_damaged_journal_is_reported_before_any_call(runs: Any, endpoint: Any) -> None:
     runs.start(limits=Limits(calls=50))
     (runs.folder / "run" / "journal.db").write_bytes(b"not a journal at all, but of some length" * 99)
     with pytest.raises(JournalError, match=r"journal\.db"):
@@ -254,7 +254,7 @@ def test_a_damaged_journal_is_said_and_nothing_is_asked(runs: Any, endpoint: Any
 
 @pytest.mark.parametrize("status", ["stopped", pytest.param("killed", marks=pytest.mark.long)])
 @pytest.mark.parametrize("damage", ["emptied", "gone", "replaced", "put back from before"])
-def test_a_journal_that_lacks_what_the_run_knows_of_is_refused_and_nothing_is_asked(
+def test_a_journal_that_lacks_known_rows_is_refused_before_any_call(
     runs: Any, endpoint: Any, damage: str, status: str
 ) -> None:
     journal, manifest = (runs.folder / "run" / name for name in ("journal.db", "manifest.json"))
@@ -272,7 +272,7 @@ def test_a_journal_that_lacks_what_the_run_knows_of_is_refused_and_nothing_is_as
         journal.write_bytes({"emptied": b"", "replaced": other, "put back from before": earlier}[damage])
     for again in (
         lambda: runs.resume(limits=Limits(calls=999)),
-        lambda: runs.extend(limits=Limits(calls=999), options=STUDY.options(trials=2)),
+        lambda: runs.extend(limits=Limits(calls=999), options=Options(trials=2)),
     ):
         with pytest.raises(JournalError, match=r"journal\.db .*, but the run had journaled 60 outcomes"):
             again()
@@ -332,7 +332,7 @@ def test_a_session_that_began_with_a_manifest_that_another_one_replaced_is_refus
     assert runs.manifest().spent.requests == 60 == len(endpoint.asked)
 
 
-def test_what_exists_is_never_written_over(runs: Any, endpoint: Any) -> None:
+def test_an_existing_folder_is_never_overwritten(runs: Any, endpoint: Any) -> None:
     (runs.folder / "run").mkdir()
     (runs.folder / "run" / "thesis.tex").write_text("years of work")
     with pytest.raises(RunExists, match="exists already"):
@@ -342,7 +342,7 @@ def test_what_exists_is_never_written_over(runs: Any, endpoint: Any) -> None:
 
 
 @pytest.mark.parametrize("missing", ["manifest.json", "items.jsonl"])
-def test_a_folder_that_lacks_a_part_is_said_to(runs: Any, missing: str) -> None:
+def test_a_missing_part_of_a_folder_is_reported(runs: Any, missing: str) -> None:
     runs.start(limits=Limits(calls=5))
     (runs.folder / "run" / missing).unlink()
     with pytest.raises(RunError, match=missing):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import overton
 from overton.errors import InputError, RunMismatch, UnreadableRun
-from overton.runs.run import check_unchanged
+from overton.reports.opening import warnings_of
+from overton.runs.run import check_unchanged, open_run
 from overton.studies.open_mindedness import STUDY
 
 GIVEN = {"models": ["simulated/open-minded"], "trials": 1, "only": ["voting-age"], "templates": [1]}
@@ -31,7 +33,7 @@ def test_a_run_is_read_from_its_path(stopped: overton.Run) -> None:
     assert [trial.name for trial in again.experiment.trials()] == [trial.name for trial in stopped.experiment.trials()]
 
 
-def test_what_a_session_did_is_in_the_run_that_held_it(stopped: overton.Run) -> None:
+def test_a_session_is_recorded_in_the_run_object_that_held_it(stopped: overton.Run) -> None:
     assert stopped.held_session
     done = overton.resume(stopped, max_calls=99)
     assert done.held_session
@@ -41,7 +43,7 @@ def test_what_a_session_did_is_in_the_run_that_held_it(stopped: overton.Run) -> 
     assert not overton.resume(stopped).held_session
 
 
-def test_a_run_that_was_extended_asks_what_it_was_extended_by(stopped: overton.Run) -> None:
+def test_an_extended_run_asks_the_added_trials(stopped: overton.Run) -> None:
     grown = overton.extend(stopped, trials=2, max_calls=99)
     assert grown.finished
     assert grown.options.trials == overton.open_run(grown).options.trials == 2
@@ -55,13 +57,40 @@ def test_items_that_changed_are_named(stopped: overton.Run) -> None:
         check_unchanged(overton.Run(stopped.path, study=STUDY))
 
 
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableRun, match="is not a run folder"):
         overton.Run(tmp_path)
 
 
-def test_split_takes_what_run_takes_and_refuses_what_it_does_not(tmp_path: Path) -> None:
+def test_split_takes_the_arguments_of_run_and_refuses_others(tmp_path: Path) -> None:
     own, runs = inspect.signature(overton.split).parameters, inspect.signature(overton.run).parameters
     assert {*own} == {*runs, "into"}
     with pytest.raises(InputError, match="trails"):
         overton.split("open-mindedness", into=2, out=tmp_path / "shards", models=GIVEN["models"], trails=1)
+
+
+def test_items_that_the_user_did_not_select_are_a_fact_and_no_warning(tmp_path: Path, command_line: Any) -> None:
+    asked = ["run", "open-mindedness", "--model", "simulated/open-minded", "--trials", "1"]
+    done = command_line(*asked, "--only", "voting-age", "--out", "run", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Left out" not in done.stderr
+    run = open_run(tmp_path / "run")
+    assert [*warnings_of([run])] == []
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "leaves out 11" not in page
+    assert "11 of 12 items" in page
+    run.manifest.left_out = "11 of 12 items, lost elsewhere"
+    assert [*warnings_of([run])] == ["run leaves out 11 of 12 items, lost elsewhere."]
+
+
+def test_output_about_a_single_item_is_singular_and_does_not_contradict_itself(
+    tmp_path: Path, command_line: Any
+) -> None:
+    asked = ["open-mindedness", "--model", "simulated/open-minded", "--trials", "1", "--only", "voting-age"]
+    planned = command_line("plan", *asked, folder=tmp_path)
+    assert "1 item, 66 trials per model" in " ".join(planned.stdout.split())
+    command_line("run", *asked, "--out", "run", folder=tmp_path)
+    said = " ".join(command_line("analyze", "run", folder=tmp_path).stdout.split())
+    assert "none of 1 issue" not in said
+    assert "cannot be told from its null" not in said
+    assert "was not tested against the null condition 'chance'" in said

@@ -101,7 +101,7 @@ def asked(runs: Runs, **more: Any) -> dict[str, Any]:
     return {"models": [runs.spec()], "items": runs.issues, "trials": 1, "model_args": {runs.spec(): args}} | more
 
 
-def test_nothing_is_paid_twice_and_the_sum_of_what_was_spent_is_the_whole(
+def test_shards_pay_for_no_call_twice_and_add_up_to_the_whole(
     runs: Runs, endpoint: Endpoint, split: list[Path]
 ) -> None:
     for shard in split:
@@ -192,12 +192,12 @@ def test_a_shard_whose_manifest_was_changed_is_refused(runs: Runs, split: list[P
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"into": 3}, "too few for 3 shards"),
+        ({"into": 3}, "too many for"),
         ({"into": 0}, "must be at least 1"),
         ({"into": 2, "max_calls": 1}, "leaves less than one call"),
     ],
 )
-def test_what_cannot_be_split_is_refused_before_anything_is_asked(
+def test_an_impossible_split_is_refused_before_any_call(
     runs: Runs, endpoint: Endpoint, more: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
@@ -211,7 +211,7 @@ def test_different_answers_to_a_shared_call_are_not_merged(runs: Runs, split: li
     for shard, text in zip(split, ("yesterday", "today"), strict=True):
         overton.resume(shard)
         run_to_end(told(shard, text))
-    with pytest.raises(InputError, match=r"got a different answer from web than .*1, asked as pages by both"):
+    with pytest.raises(InputError, match=r"has another answer of web than .*1 to a call that both made as pages"):
         overton.merge(split, runs.folder / "merged")
 
 
@@ -221,7 +221,7 @@ async def told(shard: Path, text: str) -> None:
         await journal.append(JournalEntry(identify(place, (user("http://a"),), Settings(), None), place, Reply(text)))
 
 
-def test_what_trials_share_is_asked_once_and_before_the_split(tmp_path: Path) -> None:
+def test_shared_calls_are_made_once_and_before_the_split(tmp_path: Path) -> None:
     shards = [
         one.path for one in overton.split("stance-stability", into=2, out=tmp_path / "s", **given("stance-stability"))
     ]

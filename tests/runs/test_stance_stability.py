@@ -105,7 +105,7 @@ def read_texts(journal: Path) -> dict[str, str]:
     }
 
 
-def test_what_searches_and_reads_stands_in_the_manifest_as_models_do(given: Any) -> None:
+def test_search_engines_and_page_readers_are_in_the_manifest(given: Any) -> None:
     run = overton.run("stance-stability", **given("run"), pages_per_turn=2, source_args={"pages": {"connections": "3"}})
     assert run.finished
     search, pages = (run.manifest.models[role][0] for role in ("search", "pages"))
@@ -202,7 +202,7 @@ def test_a_finished_run_is_replayed_without_network_or_archive(endpoint: Any, gi
     assert not (run.path / "pages.warc.gz").exists()
 
 
-def test_another_model_reads_from_an_archive_what_the_first_one_read_byte_for_byte(given: Any) -> None:
+def test_another_model_reads_the_same_bytes_from_the_archive_of_the_first(given: Any) -> None:
     first = overton.run("stance-stability", **given("first"))
     second = overton.run("stance-stability", **given("second", f"archive/{first.path}"))
     assert second.finished
@@ -260,7 +260,7 @@ def test_queries_are_shared_where_a_model_is_named_for_them(endpoint: Any, given
         ({"only": ["nothing"]}, "option only: nothing"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_is_asked(
+def test_an_impossible_run_is_refused_before_any_call(
     endpoint: Any, given: Any, change: dict[str, Any], said_of_it: str
 ) -> None:
     wanted = given("refused")

@@ -54,7 +54,7 @@ def test_other_settings_are_another_model(runs: Any, endpoint: Endpoint) -> None
         runs.resume(elsewhere=[at(endpoint, ("temperature", "0.9"))], limits=MORE)
 
 
-def test_what_a_folder_says_beside_what_a_person_named_is_asked_about(
+def test_settings_of_a_folder_need_confirmation_even_if_the_user_names_the_model(
     runs: Any, endpoint: Endpoint, second: Endpoint
 ) -> None:
     runs.start(models=[at(endpoint)], limits=Limits(calls=5))

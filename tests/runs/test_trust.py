@@ -20,7 +20,7 @@ from overton.models.reach import reach_of
 from overton.retrieval.sources import reach_of as reach_of_source
 from overton.runs.answerers import ModelRequest
 from overton.runs.trust import Trust, check_trusted, note_used
-from overton.studies.open_mindedness import STUDY
+from overton.studies.open_mindedness import STUDY, Options
 
 SECRET = "AWS_SECRET_ACCESS_KEY"
 
@@ -63,7 +63,7 @@ def test_a_secret_is_not_sent_to_the_address_that_a_folder_names(stopped: Any, e
     assert "--trust" in str(refused.value)
     assert "trust=True" in str(refused.value)
     with pytest.raises(InputError, match=SECRET):
-        stopped.extend(limits=MORE, options=STUDY.options(trials=2))
+        stopped.extend(limits=MORE, options=Options(trials=2))
     assert len(endpoint.asked) == before
 
 
@@ -75,7 +75,7 @@ def test_a_refusal_reads_no_key(stopped: Any, endpoint: Any, monkeypatch: pytest
         stopped.resume(limits=MORE)
 
 
-def test_what_is_trusted_once_is_trusted_for_that_run_and_only_as_it_was(stopped: Any, endpoint: Any) -> None:
+def test_trust_holds_for_one_unchanged_run(stopped: Any, endpoint: Any) -> None:
     run = stopped.folder / "run"
     edited(run, ("base_url", endpoint.url), ("key_env", SECRET))
     assert stopped.resume(limits=MORE, trust=Trust(given=True)).spent.requests == 20
@@ -90,12 +90,12 @@ def test_what_is_trusted_once_is_trusted_for_that_run_and_only_as_it_was(stopped
     assert endpoint.url not in str(refused.value)
 
 
-def test_what_a_known_provider_uses_by_itself_needs_no_question(stopped: Any, configuration: Path) -> None:
+def test_a_known_providers_own_settings_need_no_confirmation(stopped: Any, configuration: Path) -> None:
     assert stopped.resume(limits=MORE).spent.requests == 20
     assert not configuration.exists()
 
 
-def test_what_this_machine_has_used_needs_no_question(runs: Any) -> None:
+def test_addresses_used_on_this_machine_need_no_confirmation(runs: Any) -> None:
     runs.start(limits=Limits(calls=5))
     assert runs.resume(limits=MORE).spent.requests == 20
     runs.start("other", limits=Limits(calls=5))
@@ -109,7 +109,7 @@ def test_a_finished_run_replays_without_a_question(runs: Any, configuration: Pat
     assert runs.resume().status == "finished"
 
 
-def test_a_person_is_asked_and_may_say_no(stopped: Any, endpoint: Any) -> None:
+def test_a_user_is_asked_and_may_decline(stopped: Any, endpoint: Any) -> None:
     run, heard = stopped.folder / "run", []
     edited(run, ("base_url", endpoint.url))
 
@@ -200,7 +200,7 @@ KEY = "OPENAI_API_KEY"
         ("embedded/smollm2-135m", {}, []),
     ],
 )
-def test_what_a_model_reaches(spec: str, arguments: dict[str, str], reaches: list[Reach]) -> None:
+def test_reach_of_a_model(spec: str, arguments: dict[str, str], reaches: list[Reach]) -> None:
     assert reach_of(spec, list(arguments.items())) == reaches
 
 
@@ -226,11 +226,11 @@ def test_an_address_with_something_before_an_at_sign_is_refused(url: str) -> Non
         ("web", {"allow": "10.0.0.1"}, False, [Reach("10.0.0.1, even at a private address")]),
     ],
 )
-def test_what_a_source_reaches(spec: str, arguments: dict[str, str], searches: bool, reaches: list[Reach]) -> None:
+def test_reach_of_a_source(spec: str, arguments: dict[str, str], searches: bool, reaches: list[Reach]) -> None:
     assert reach_of_source(spec, list(arguments.items()), searches=searches) == reaches
 
 
-def test_all_that_is_strange_is_named_at_once_and_by_whom(tmp_path: Path) -> None:
+def test_all_unconfirmed_settings_are_named_at_once_with_their_models(tmp_path: Path) -> None:
     note_used(STUDY, {"subject": [ModelRequest("http://mine/v1#m")]})
     some = ("http://mine/v1#m", "http://a/v1#m", "http://a/v1#n", "gguf:/b.gguf")
     with pytest.raises(InputError) as refused:
@@ -289,7 +289,7 @@ def test_a_list_of_servers_is_confirmed_by_its_file_and_the_variable(tmp_path: P
     listed = tmp_path / "servers.txt"
     (reach,) = reach_of("vllm/m", [("base_url", f"@{listed}"), ("key_env", SECRET)])
     assert reach == Reach(str(listed), SECRET, lists=True)
-    assert str(reach) == f"send the content of {SECRET} to every server that {listed} lists, as it may change"
+    assert str(reach) == f"send the content of {SECRET} to every server that {listed} lists now or later"
     assert reach_of("vllm/m", [("base_url", "@http://Model.svc:8000/v1")]) == [
         Reach("http://model.svc:8000/v1", "VLLM_API_KEY")
     ]

@@ -38,7 +38,7 @@ def test_answers_at_the_probabilities_agree() -> None:
     assert (one.prompts, one.answers) == (20, 400)
 
 
-def test_answers_much_surer_than_the_probabilities_differ_and_the_slope_says_how() -> None:
+def test_answers_much_surer_than_the_probabilities_differ_with_a_slope_above_1() -> None:
     one = found(2, sharper=3.0)
     assert one.verdict == "differ"
     assert one.slope.low > 1
@@ -50,7 +50,7 @@ def test_refusals_without_probability_differ_and_those_that_were_agree() -> None
     assert found(3, other=0.3, told_other=0.3, answers=60).verdict == "agree"
 
 
-def test_few_answers_decide_nothing_and_it_is_said_how_far_they_may_be_off() -> None:
+def test_few_answers_decide_nothing_and_the_reason_has_the_possible_error() -> None:
     one = found(4, prompts=10, answers=3)
     assert one.verdict == "cannot tell"
     assert "may reach" in one.why
@@ -80,14 +80,14 @@ def verdicts(true: Callable[[Array, np.random.Generator], Array], prompts: int, 
     return found
 
 
-def test_over_many_simulations_agreeing_models_are_seldom_said_to_differ() -> None:
+def test_agreeing_models_seldom_differ_over_many_simulations() -> None:
     assert verdicts(lambda p, rng: p, 20, 10)["differ"] <= 10
     enough = verdicts(lambda p, rng: p, 50, 20)
     assert enough["differ"] <= 10
     assert enough["agree"] >= 160
 
 
-def test_a_bump_that_no_line_follows_is_seldom_said_to_agree() -> None:
+def test_bump_that_no_line_follows_seldom_agrees() -> None:
     found = verdicts(lambda p, rng: p + 0.25 * np.exp(-(((p - 0.5) / 0.1) ** 2)), 20, 10)
     assert found["agree"] <= 40
 
@@ -109,7 +109,7 @@ def test_one_answer_at_each_prompt_cannot_show_agreement_of_single_prompts() -> 
     assert one.needed is None
 
 
-def test_the_typical_difference_is_the_weighted_mean_square_without_what_chance_adds() -> None:
+def test_typical_difference_is_the_weighted_mean_square_without_chance() -> None:
     # 5 prompts of 4 answers. At p = 0.5: d^2 is estimated by x (x - 1) / 12 - 2 p x / 4 + p^2, 0.25 if x is 4 or 0 and
     # -1/12 if x is 2; its weight is 0.5. At p = 0.2, x = 2: 1/6 - 0.2 + 0.04 = 1/150; its weight is 0.4.
     p, x = np.array([0.5, 0.5, 0.5, 0.5, 0.2]), np.array([4, 0, 2, 2, 2])
@@ -119,14 +119,14 @@ def test_the_typical_difference_is_the_weighted_mean_square_without_what_chance_
     assert one.typical.n == 5
 
 
-def test_the_typical_difference_of_three_options_is_what_moves_between_them() -> None:
+def test_typical_difference_of_three_options_is_the_probability_that_moves() -> None:
     p, x = np.tile([0.2, 0.3, 0.5], (400, 1)), np.tile([30, 20, 50], (400, 1))
     one = calibration(p, x)  # 0.1 moves from the second to the first; 100 answers each, all with the same counts
     chance = (0.3 * 0.7 + 0.2 * 0.8 + 0.5 * 0.5) / 2 / 99
     assert one.typical.value == pytest.approx(np.sqrt(0.01 - chance))
 
 
-def test_a_verdict_that_is_open_says_how_many_answers_would_do() -> None:
+def test_open_verdict_has_the_number_of_answers_that_would_decide() -> None:
     p = np.linspace(0.05, 0.95, 20)
     x = np.random.default_rng(1).binomial(10, p)
     one = calibration(np.c_[p, 1 - p], np.c_[x, 10 - x])

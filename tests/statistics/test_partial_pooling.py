@@ -56,7 +56,7 @@ def test_answers_that_repeat_leave_no_doubt() -> None:
     assert made.mean(-1).std(0).mean() < 0.02
 
 
-def test_many_answers_say_what_they_say() -> None:
+def test_many_answers_outweigh_the_prior() -> None:
     truth = spread()
     assert np.abs(drawn(truth, 400).mean(0) - answered(truth, 400) / 400).max() < 0.05
 

@@ -1,4 +1,4 @@
-"""Numbers of a judge, corrected by people's labels: by hand, and as often right as they say on data of known truth."""
+"""Numbers of a judge, corrected with human labels: by hand, and their coverage on data of known truth."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def alternating(rows: int, labels: int) -> NDArray[np.bool_]:
     return shown
 
 
-def test_a_share_is_the_judges_weighted_by_what_people_say_of_each_of_its_labels() -> None:
+def test_proportion_weights_human_labels_by_the_judges_labels() -> None:
     # 20 of 40 labelled rows are judged 1, of which people confirm 15; of the others they find 2. Of all 200 rows the
     # judge calls 120 so: 120 * 15/20 + 80 * 2/20 = 98.
     judged = np.array([1.0] * 20 + [0.0] * 20 + [1.0] * 100 + [0.0] * 60)
@@ -89,7 +89,7 @@ def test_a_mean_is_of_the_rows_that_count() -> None:
     assert found.judge == found.corrected.value == pytest.approx(3.0)
 
 
-def test_every_row_labelled_is_no_guess_about_these_rows_and_one_about_rows_like_these() -> None:
+def test_labels_of_all_rows_are_exact_for_these_rows_and_an_estimate_for_others() -> None:
     people = np.tile([1.0, 0.0], 50)
     labels = share(people, 1 - people)
     these, _ = correct_by_labels(plain([True] * 100), labels, [])
@@ -150,7 +150,7 @@ def test_differences_have_the_limits_that_both_sides_give() -> None:
     assert found.value - found.low == pytest.approx(np.hypot(down, up))
 
 
-def test_a_group_that_nobody_labelled_has_no_number() -> None:
+def test_unlabelled_group_has_no_number() -> None:
     people = np.tile([1.0, 0.0], 100)
     group = np.arange(200) >= 150
     _, (found,) = correct_by_labels(plain(np.arange(200) < 60), share(people, people), [group])
@@ -158,7 +158,7 @@ def test_a_group_that_nobody_labelled_has_no_number() -> None:
     assert isnan(difference(found.corrected, found.corrected).value)
 
 
-def test_rows_that_were_all_certain_to_be_drawn_say_nothing_about_the_others() -> None:
+def test_sample_without_other_possible_rows_has_no_interval() -> None:
     people = np.tile([1.0, 0.0], 30)
     draw = LabelDraw(np.arange(60) < 30, np.ones(60), np.arange(60), True)
     found, _ = correct_by_labels(draw, share(people, people), [])

@@ -34,7 +34,7 @@ def test_one_stratum_gives_the_plain_difference() -> None:
 
 
 def test_strata_are_weighted_by_their_information() -> None:
-    # Weights 10 * 10 / 20 = 5 and 1 * 3 / 4 = 0.75; the stratum with one value of the factor says nothing.
+    # Weights 10 * 10 / 20 = 5 and 1 * 3 / 4 = 0.75; the stratum with one value of the factor counts 0.
     found = mantel_haenszel([8, 1, 4], [10, 1, 4], [3, 0, 0], [10, 3, 0])
     assert found.difference() == pytest.approx((5 * 0.5 + 0.75 * 1) / 5.75)
 

@@ -25,7 +25,7 @@ def share(people: Array, judged: Array) -> JudgeAndHumanValues:
 
 
 def rows(*kinds: tuple[int, int, int, float]) -> tuple[LabelDraw, JudgeAndHumanValues]:
-    """For each judged label (rows, labelled, labelled ones with people's label, judge's number), with its chance."""
+    """For each judged label (rows, labelled rows, those with the human label, judge's number), with its probability."""
     labelled = np.concatenate([np.arange(many) < drawn for many, drawn, _, _ in kinds])
     people = np.concatenate([np.arange(many) < right for many, _, right, _ in kinds]).astype(float)
     judged = np.concatenate([np.full(many, number) for many, _, _, number in kinds])

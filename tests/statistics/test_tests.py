@@ -13,7 +13,7 @@ def test_the_signed_rank_test_is_scipys_without_ties_and_exact_with_them():
     assert signed_rank(many) == pytest.approx(wilcoxon(many).pvalue)
 
 
-def test_it_says_nothing_of_nothing_and_1_of_no_difference():
+def test_signed_rank_is_nan_without_values_and_1_without_differences():
     assert np.isnan(signed_rank(np.array([np.nan])))
     assert signed_rank(np.zeros(5)) == 1
 

@@ -130,7 +130,7 @@ RUNS: dict[str, StoredRun] = {
     "even-handedness-probabilities": _EVEN.but(shares="probabilities"),
     "even-handedness-repeats": _EVEN.but(trials=3, model="partial"),
     "even-handedness-null-conditions": _EVEN.but(nulls=1.0, systems=["Be brief."]),
-    "even-handedness-stopped": _EVEN.but(max_calls=70),
+    "even-handedness-stopped": _EVEN.but(max_calls=330),
 }
 
 _DRAWS: Mapping[str, Mapping[str, Any]] = {"single": {}, "whole": {"whole": True}, "stratified": {"stratified": True}}

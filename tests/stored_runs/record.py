@@ -78,7 +78,7 @@ def record_gate(name: str, case: GateCase, scratch: Path) -> None:
 
 
 def checked(name: str, scratch: Path, version: str) -> dict[str, Any]:
-    """What `overton gate --json` prints for a gate that a version stored."""
+    """The output of `overton gate --json` for a gate that a version stored."""
     folder, case = SETS / version / "gates" / name, GATES[name]
     candidate = _model_of(case.candidate, scratch, version)
     made = overton.gate(folder / "baseline.json", candidate, folder / "gate.toml", although="runs differ on purpose")

@@ -104,6 +104,7 @@ def test_finished_runs_replay_without_a_call_to_the_same_records(version: str, n
 def test_labelled_runs_keep_their_labels_when_replayed(version: str, name: str, tmp_path: Path) -> None:
     run = unpack(name, tmp_path, version)
     records, labels = _records(run), {path: path.read_bytes() for path in (run / "labels").rglob("*.json")}
+    (run / "records.parquet").unlink()
     overton.resume(run)
     assert _records(run).equals(records)
     assert labels == {path: path.read_bytes() for path in (run / "labels").rglob("*.json")} != {}
@@ -119,7 +120,7 @@ def test_stopped_runs_are_as_they_were_at_their_limit(version: str, name: str, t
 
 
 @pytest.mark.parametrize(("version", "name"), STOPPED)
-def test_stopped_runs_keep_what_they_have_and_go_on(version: str, name: str, tmp_path: Path) -> None:
+def test_stopped_runs_keep_their_calls_and_resume(version: str, name: str, tmp_path: Path) -> None:
     run = unpack(name, tmp_path, version)
     before, records = _calls(run), _records(run)
     resumed = overton.resume(run, max_calls=100_000)

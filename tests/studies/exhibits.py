@@ -1,4 +1,4 @@
-"""What tests of layouts look up in sections."""
+"""Look-ups in sections for tests of layouts."""
 
 from __future__ import annotations
 

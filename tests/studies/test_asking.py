@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from overton.calls import Form, Message, Question, Reply, Settings, Usage, assistant, user
+from overton.calls.read_request import read_request
 from overton.errors import AccessError, CallFailed, Stopped
 from overton.judging import Reading
 from overton.studies.asking import (
@@ -17,6 +18,7 @@ from overton.studies.asking import (
     UnreadableReply,
     as_it_came,
     ask_all_until_read,
+    ask_and_read,
     ask_once,
     ask_until_read,
     failure_in,
@@ -70,7 +72,7 @@ async def ask(stage: Stage, attempts: int = 3, **how: Any) -> ReadableReply[int]
     )
 
 
-async def test_what_can_be_read_is_asked_for_once() -> None:
+async def test_a_readable_reply_is_requested_once() -> None:
     stage = Stage("7")
     answered = await ask(stage)
     assert (answered.value, answered.how, answered.attempts, answered.problem) == (7, "as is", 1, "")
@@ -78,7 +80,7 @@ async def test_what_can_be_read_is_asked_for_once() -> None:
     assert stage.asked[0][1] == (user("How many?"),)
 
 
-async def test_what_cannot_is_asked_for_again_with_all_that_was_said_and_why() -> None:
+async def test_an_unreadable_reply_is_requested_again_with_the_conversation_and_the_problem() -> None:
     stage = Stage("some", "many", " 7 ")
     answered = await ask(stage)
     assert (answered.value, answered.how, answered.attempts, answered.unusable) == (7, "repaired", 3, 2)
@@ -90,7 +92,7 @@ async def test_what_cannot_is_asked_for_again_with_all_that_was_said_and_why() -
     assert len(stage.asked[0][1]) == 1, "what was handed over does not change afterwards"
 
 
-async def test_after_the_last_attempt_there_is_no_value_but_the_problem() -> None:
+async def test_the_last_attempt_leaves_the_problem_without_a_value() -> None:
     answered = await ask(Stage("some", "many"), attempts=2)
     assert (answered.value, answered.how, answered.attempts) == (None, "invalid", 2)
     assert (answered.problem, answered.unusable, len(answered.replies)) == ("it is no number", 2, 2)
@@ -116,7 +118,7 @@ async def test_a_reader_can_say_that_asking_again_is_of_no_use() -> None:
     assert (answered.value, answered.attempts, answered.problem, answered.refused) == (None, 1, "", True)
 
 
-async def test_a_call_that_fails_for_good_ends_the_asking() -> None:
+async def test_a_permanently_failed_call_ends_the_requests() -> None:
     first = await ask(Stage(FAILED))
     assert (first.value, first.how, first.attempts, first.replies) == (None, None, 1, ())
     assert (first.failure, first.failed, first.problem) == (FAILED, "rate limit: too many requests", "")
@@ -125,7 +127,7 @@ async def test_a_call_that_fails_for_good_ends_the_asking() -> None:
 
 
 @pytest.mark.parametrize("error", [Stopped("interrupted"), AccessError("key", "no such key")])
-async def test_what_stops_the_run_passes(error: Exception) -> None:
+async def test_errors_that_stop_the_run_pass(error: Exception) -> None:
     with pytest.raises(type(error)):
         await ask(Stage("some", error))
 
@@ -153,7 +155,7 @@ async def test_reading_may_take_more_asking() -> None:
     assert stage.asked[2][1][-1] == user("Again: it is wrong.")
 
 
-def test_a_refusal_is_asked_for_again_where_a_study_reads_texts() -> None:
+def test_a_refusal_is_requested_again_where_a_study_reads_texts() -> None:
     read = unless_refused(lambda text: Reading(text, "as is"))
     assert read(Reply("yes")).value == "yes"
     assert read(Reply("yes, but no", refused=True)) == Reading(None, "invalid", "it is a refusal")
@@ -180,14 +182,14 @@ async def test_one_that_fails_leaves_the_others_unless_all_are_needed() -> None:
     assert len(stage.asked) == 2
 
 
-async def test_a_stop_is_raised_once_all_have_ended_and_after_what_is_wrong_with_the_run() -> None:
+async def test_a_stop_is_raised_once_all_have_ended_and_after_errors_of_the_run() -> None:
     stage = Stage(Stopped("interrupted"), AccessError("key", "no such key"), "3")
     with pytest.raises(AccessError):
         await ask_all_until_read(stage, wanted("a", "b", "c"), attempts=3, complaint=complaint)
     assert len(stage.asked) == 3
 
 
-async def test_nothing_wanted_is_nothing_asked() -> None:
+async def test_an_empty_list_of_requests_makes_no_calls() -> None:
     assert await ask_all_until_read(Stage(), wanted(), attempts=3, complaint=complaint) == []
 
 
@@ -211,3 +213,59 @@ def test_the_start_of_a_reply_is_enough_to_continue_from() -> None:
     assert start_of(" 1234 \n") == "1234"
     assert len(start_of("12 " * 1_000)) == 2_000
     assert (start_of(" \n"), start_of("", "(nothing)")) == ("-", "(nothing)")
+
+
+class Host:
+    """An `Ask` that records how each request ended."""
+
+    def __init__(self, *lines: str | Exception) -> None:
+        self.lines = list(lines)
+        self.heard: list[tuple[str | None, str]] = []
+        self.requests: set[object] = set()
+
+    async def __call__(self, role: str, messages: Sequence[Message], **how: Any) -> Reply:
+        request = read_request()
+        if request is not None:
+            self.requests.add(request)
+            request.heard = lambda reply, problem: self.heard.append((reply and reply.text, problem))
+        line = self.lines.pop(0)
+        if isinstance(line, Exception):
+            raise line
+        return Reply(line)
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        raise AssertionError("not asked")
+
+
+@pytest.mark.parametrize(
+    ("lines", "heard"),
+    [
+        (["7"], [("7", "")]),
+        (["x", "y", "7"], [("7", "")]),
+        (["x", "y", "z"], [("z", "it is no number")]),
+        (["x", "y", "7?"], [("7?", "")]),  # a value in doubt is a value
+        (["never"], [("never", "")]),
+        (["x", FAILED], [(None, "")]),
+    ],
+)
+def test_the_host_hears_once_how_a_request_ended(lines: list[Any], heard: list[Any]) -> None:
+    host = Host(*lines)
+    asyncio.run(ask_until_read(host, "judge", [user("?")], number, attempts=3, complaint=str))
+    assert host.heard == heard
+    assert len(host.requests) == 1
+    assert read_request() is None
+
+
+def test_a_reply_that_is_taken_as_it_comes_is_not_read() -> None:
+    host = Host("text")
+    asyncio.run(ask_once(host, [ReadableRequest("subject", [user("?")], read_as_is)]))
+    assert not host.requests
+
+
+def test_a_single_call_tells_the_host_the_problem() -> None:
+    host = Host("x", FAILED)
+    asyncio.run(ask_and_read(host, "subject", (user("?"),), lambda reply: f"{reply.text} is none"))
+    assert host.heard == [("x", "x is none")]
+    with pytest.raises(CallFailed):
+        asyncio.run(ask_and_read(host, "subject", (user("?"),), lambda reply: ""))
+    assert read_request() is None

@@ -128,7 +128,7 @@ def test_findings_count_clusters_and_leave_out_the_plain_condition(found: Result
     measuring = REPORT.measuring
     assert measuring.findings is not None
     (said,) = measuring.findings(measuring.records(found, How()))
-    assert said.sentence == "m is good in 50.0% of 12 replies."  # type: ignore[union-attr]
+    assert said.sentence == "m is good in 50% of 12 replies."  # type: ignore[union-attr]
     assert (said.n, said.units) == (6, "towns")
     assert measuring.profile is None
 
@@ -145,6 +145,30 @@ def test_the_report_shows_all_measures_and_the_replies(found: Results) -> None:
     assert [facet.title for facet in shown.trials.facets] == ["Model", "Mood", "Label", "Failure"]
     assert [facet.title for facet in shown.trials.facets if facet.read] == ["Label"]
     assert (shown.trials.answers(0, 1), shown.trials.names[0]) == (["Yes"], "m/a/r1")
+
+
+def test_a_run_ends_in_a_table_of_the_headlines_unless_columns_are_declared(found: Results) -> None:
+    analysis = REPORT.measuring.records(found, How())
+    assert REPORT.measuring.overview is not None
+    table = REPORT.measuring.overview(analysis)
+    assert table is not None
+    assert [column.title for column in table.columns] == ["Model", "Good"]
+    assert [(row[0], getattr(row[1], "value", None)) for row in table.rows] == [("m", 0.5)]
+    chosen = replace(REPORT, overview=lambda analysis: [studies.MeasureColumn("long", "Letters")]).measuring.overview
+    assert chosen is not None
+    other = chosen(analysis)
+    assert other is not None
+    assert [column.title for column in other.columns] == ["Model", "Letters"]
+
+
+def test_the_table_at_the_end_of_a_run_has_a_row_for_each_condition(found: Results) -> None:
+    cross = [record(name, 5, "good", mood="cross") for name in NAMES]
+    rows = [Record(**row) for row in found.records.drop("model").iter_rows(named=True)]
+    overview = REPORT.measuring.overview
+    assert overview is not None
+    table = overview(REPORT.measuring.records(results([*rows, *cross]), How()))
+    assert table is not None
+    assert [row[0] for row in table.rows] == ["m", "m, cross"]
 
 
 def test_figures_values_and_columns_are_those_of_the_headline(found: Results) -> None:
@@ -168,7 +192,7 @@ def test_tables_have_the_columns_of_records(found: Results) -> None:
     assert analysis.models == ("unnamed",)
 
 
-def test_a_study_without_a_judge_says_nothing_of_one(found: Results) -> None:
+def test_a_study_without_a_judge_does_not_mention_one(found: Results) -> None:
     measures = replace(MEASURES, questions=studies.Questions((), complaint=str))
     measuring = replace(REPORT, measures=measures).measuring
     shown = measuring.shown(found, measuring.records(found, How()), How())
@@ -185,7 +209,7 @@ def test_rows_of_a_question_are_records_unless_a_column_has_another_meaning(foun
         rows.row(0, named=True).items()
         >= {"id": "m/a/r1", "label": "good", "group": "m/a", "condition": "calm"}.items()
     )
-    with pytest.raises(ValueError, match="the column 'asked' has a meaning"):
+    with pytest.raises(ValueError, match="rename the record's column 'asked'"):
         LABEL.rows(replace(found, records=found.records.with_columns(asked=pl.lit("Why?"))))
 
 

@@ -1,4 +1,4 @@
-"""A study whose blocks are broken is told why."""
+"""A study whose blocks are broken gets the reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def with_blocks(blocks: Any) -> Any:
         ({"of": lambda trial: (trial.format, trial.repetition - 1)}, "are not numbered 1, 2"),
         ({"of": lambda trial: ("any", 1 + (trial.format == "synchronous"))}, "have unequal numbers of trials"),
         ({"trial": "dilemma"}, "name the column of records that contains the trial's name (trial='dilemma')"),
-        ({"judge": judged}, "depends on the order of records: sort what it adds up"),
+        ({"judge": judged}, "depends on the order of records: sort the numbers before adding them up"),
         (
             {
                 "judge": lambda looked, wanted: PrecisionState(
@@ -62,7 +62,7 @@ def with_blocks(blocks: Any) -> Any:
         ({"like": lambda record, trial: None}, "like() returns something other than its own records"),
     ],
 )
-def test_what_is_wrong_with_blocks_is_reported(case: Case, changed: dict[str, Any], told: str) -> None:
+def test_problems_of_blocks_are_reported(case: Case, changed: dict[str, Any], told: str) -> None:
     assert STUDY.blocks is not None
     broken = replace(case, study=with_blocks(replace(STUDY.blocks, **changed)))
     broken.__dict__["whole"] = case.whole

@@ -16,7 +16,7 @@ from overton.statistics import Estimate, not_computed, preferred_estimate
 from overton.studies.claims import OTHER, Claim, Claims, ProfileEntry
 from overton.studies.findings import FAMILY, Finding, correct_for_multiple_tests
 from overton.studies.frame import Analysis, DeclaredMeasure, EstimateRow
-from overton.studies.numbers import number
+from overton.studies.numbers import brief_number
 
 MEASURES = {
     "score": DeclaredMeasure("Score", "share", (0.0, 1.0), "judge", True, True, 0.05, ""),
@@ -87,13 +87,13 @@ def null_row(low: float, high: float, value: float | None = None) -> EstimateRow
     return row("score", estimate(low, high, value), against="null/shuffled")
 
 
-def test_level_gives_its_rows_number_and_what_the_measure_declares() -> None:
+def test_level_gives_the_number_of_its_row_and_the_declaration_of_the_measure() -> None:
     own = level_row()
     (finding,) = found([LEVEL], own, level_row(variant="without_faults"), level_row(item="t1"))
     assert (finding.code, finding.what, finding.sentence) == (
         "score at",
         "standing",
-        "m scores 60.0% (50.0% to 70.0%) of 30.",
+        "m scores 60% (50% to 70%) of 30.",
     )
     assert finding.number is own.number
     assert (finding.n, finding.units, finding.exhibit) == (30, "topics", "scores")
@@ -110,9 +110,9 @@ def test_level_without_a_number_says_so_if_the_claim_has_words_for_it() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "code", "sentence"),
     [
-        (0.2, 0.4, "score above null/shuffled", "m is 30.0 above, at least +20.0."),
-        (-0.4, -0.2, "score below null/shuffled", "m is 30.0 below, at most \u221220.0."),
-        (-0.08, 0.06, "score within null/shuffled", "m is within 8.0."),
+        (0.2, 0.4, "score above null/shuffled", "m is 30 above, at least 20."),
+        (-0.4, -0.2, "score below null/shuffled", "m is 30 below, at most \u221220."),
+        (-0.08, 0.06, "score within null/shuffled", "m is within 8."),
         (-0.08, 0.3, "score within null/shuffled", "m is unclear."),
     ],
 )
@@ -135,7 +135,9 @@ def test_the_correction_has_the_freedom_of_the_clusters_behind_the_number() -> N
 
 
 def test_unknown_name_in_a_sentence_is_an_error_that_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"'\{name\} beats \{other\}' uses \{other\}; a sentence may use .*higher"):
+    with pytest.raises(
+        ValueError, match=r"'\{name\} beats \{other\}' uses the unknown name \{other\}; a sentence may use .*higher"
+    ):
         found([replace(LEVEL, level="{name} beats {other}")], level_row())
 
 
@@ -150,13 +152,13 @@ def test_limits_in_a_sentence_are_those_after_correction() -> None:
     (finding,) = found([TESTED], level_row(), null_row(0.2, 0.4), beside=9)
     assert finding.number is not None
     assert finding.number.low < 0.2
-    assert finding.sentence == f"m is 30.0 above, at least {number(finding.number.low, 'points')}."
+    assert finding.sentence == f"m is 30 above, at least {brief_number(finding.number.low, 'points', 30)}."
 
 
 def test_largest_possible_effect_is_that_on_the_sides_that_are_reported() -> None:
     one_sided = Claim("score", section="scores", against="null/shuffled", below="Less.", within="{most}")
     (finding,) = found([one_sided], level_row(), null_row(-0.03, 0.09))
-    assert finding.sentence == "3.0"
+    assert finding.sentence == "3"
 
 
 ROUNDING = 1e-12
@@ -198,7 +200,7 @@ def test_facet_gives_a_claim_for_each_value_with_its_own_items() -> None:
     rows = [row("gap", estimate(0.2, 0.4), f"none / {group}", facet="group") for group in ("north", "south")]
     findings = found([LEVEL, claim], level_row(), *rows)[1:]
     assert [(finding.code, finding.n) for finding in findings] == [("gap_north above 0", 8), ("gap_south above 0", 9)]
-    assert findings[0].sentence == "north gets more than 0.0 by 30.0."
+    assert findings[0].sentence == "north gets more than 0 by 30."
 
 
 def test_difference_between_a_facets_values_names_both_and_ends_its_key() -> None:
@@ -246,7 +248,7 @@ def test_one_sentence_names_the_higher_of_two_values_of_a_facet_whichever_it_is(
 
     assert said(0.2, 0.4) == ("gap above 0", "north over south.")
     assert said(-0.4, -0.2) == ("gap below 0", "south over north.")
-    assert said(-0.06, 0.04) == ("gap within 0", "north as south, to 6.0.")
+    assert said(-0.06, 0.04) == ("gap within 0", "north as south, to 6.")
 
 
 def test_conditions_that_are_compared_are_in_words() -> None:
@@ -277,7 +279,7 @@ def test_claim_is_left_out_of_a_condition_with_claims_about_a_facet() -> None:
         ("", 30, "Of 30 pairs."),
         ("", 1, "Of one pair."),
         ("plain", 1200, "Of 1,200 pairs."),
-        ("corrected", 30, "Of 30 pairs, corrected by human labels of 12."),
+        ("corrected", 30, "Of 30 pairs, corrected with human labels for 12."),
     ],
 )
 def test_units_are_those_that_the_number_describes_and_the_labels_that_correct_it(
@@ -290,22 +292,22 @@ def test_units_are_those_that_the_number_describes_and_the_labels_that_correct_i
     assert finding.sentence == sentence
 
 
-def test_claim_says_nothing_if_its_own_names_are_none() -> None:
+def test_claim_gives_no_sentence_if_its_names_are_missing() -> None:
     def named(analysis: Analysis, row: EstimateRow) -> dict[str, str] | None:
         return {"whom": "Everybody"} if row.model == "m" else None
 
     claim = Claim("score", section="scores", level="{whom}: {value}.", more=named)
     (finding,) = found([claim], level_row(), level_row(model="n"))
-    assert finding.sentence == "Everybody: 60.0%."
+    assert finding.sentence == "Everybody: 60%."
 
 
 def test_name_with_braces_is_a_name() -> None:
     (finding,) = found([LEVEL], level_row(model="{0}"))
-    assert finding.sentence == "{0} scores 60.0% (50.0% to 70.0%) of 30."
+    assert finding.sentence == "{0} scores 60% (50% to 70%) of 30."
 
 
 def test_claim_about_an_undeclared_measure_is_refused() -> None:
-    with pytest.raises(ValueError, match="measures that are not declared: scroe"):
+    with pytest.raises(ValueError, match="undeclared measures: scroe"):
         found([Claim("scroe", section="scores", level="{value}")], level_row())
 
 
@@ -329,10 +331,10 @@ def test_claims_that_follow_an_effect_are_tested_after_it_and_may_replace_it() -
     second = Claim("score", section="scores", above="Indeed {size}.", replaces=True)
     first = Claim("gap", section="scores", above="The gap is {size}.", below="No.", followed=(second,))
     gap, unsure, sure = row("gap", estimate(0.2, 0.4)), level_row(number=estimate(-0.1, 0.5)), level_row()
-    assert [one.sentence for one in found([first], gap, unsure)] == ["The gap is 30.0."]
-    assert [one.sentence for one in found([first], gap, sure)] == ["Indeed 60.0%."]
+    assert [one.sentence for one in found([first], gap, unsure)] == ["The gap is 30."]
+    assert [one.sentence for one in found([first], gap, sure)] == ["Indeed 60%."]
     assert found([first], row("gap", estimate(-0.2, 0.4)), sure) == []
-    assert [one.sentence for one in found([first], gap)] == ["The gap is 30.0."]
+    assert [one.sentence for one in found([first], gap)] == ["The gap is 30."]
 
 
 def test_claim_that_is_neither_effect_nor_bound_may_state_its_number_with_its_note() -> None:
@@ -343,7 +345,7 @@ def test_claim_that_is_neither_effect_nor_bound_may_state_its_number_with_its_no
     (effect,) = found([claim], row("gap", estimate(0.2, 0.4)))
     assert (effect.sentence, effect.cautions) == ("Above.", ("Of m.",))
     (stated,) = found([claim], row("gap", estimate(-0.4, -0.2)))
-    assert (stated.what, stated.sentence, stated.cautions) == ("standing", "It is \u221230.0.", ("Of m.",))
+    assert (stated.what, stated.sentence, stated.cautions) == ("standing", "It is \u221230.", ("Of m.",))
     assert found([claim], row("gap", not_computed("no answers"))) == []
 
 
@@ -356,7 +358,7 @@ def test_number_that_is_withheld_supports_no_claim_and_a_profile_says_why() -> N
     trait, other = Claims([claim], "topics", "none").traits(analysis(level_row(), level_row(model="n")))
     assert (trait.sentence, isnan(trait.number.value)) == ("m has no score.", True)
     assert "it never answered" in trait.number.method
-    assert other.sentence == "n scores 60.0%."
+    assert other.sentence == "n scores 60%."
 
 
 def test_findings_by_model_are_by_claim_and_after_the_first() -> None:
@@ -384,7 +386,7 @@ def test_profile_has_the_number_of_the_row_beside_its_null() -> None:
     own, null = level_row("long"), level_row("long", estimate(0.3, 0.5), variant="null/shuffled")
     (trait,) = Claims([PROFILED], "topics", "none").traits(analysis(own, null))
     assert trait.number is own.number
-    assert (trait.aspect, trait.title, trait.sentence) == ("stands", "Score of m, long", "m scores 60.0%.")
+    assert (trait.aspect, trait.title, trait.sentence) == ("stands", "Score of m, long", "m scores 60%.")
     assert (trait.null, trait.null_is) == (pytest.approx(0.4), "as for shuffled answers")
     assert (trait.kind, trait.within, trait.units, trait.exhibit) == ("share", (0.0, 1.0), "pairs", "scores")
 

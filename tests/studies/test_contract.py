@@ -1,4 +1,4 @@
-"""Every study that we have holds what `overton.testing` asks of a study."""
+"""Every study of Overton meets the demands of `overton.testing`."""
 
 from __future__ import annotations
 

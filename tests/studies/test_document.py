@@ -77,7 +77,7 @@ def test_a_number_is_a_measure_whose_leading_variant_says_how_it_was_made() -> N
     ("estimate", "method", "why"),
     [
         (not_computed("no answers", n=3), "", "no answers"),
-        (Estimate(nan, nan, nan, 0, ""), "", "the data does not tell"),
+        (Estimate(nan, nan, nan, 0, ""), "", "the data do not determine it"),
         (Estimate(0.5, nan, nan, 1, "one of issues: no interval"), "", "one of issues: no interval"),
         (
             Estimate(1.0, nan, nan, 9, "Cohen: no interval from such uniform data"),
@@ -85,7 +85,7 @@ def test_a_number_is_a_measure_whose_leading_variant_says_how_it_was_made() -> N
             "no interval from such uniform data",
         ),
         (Estimate(0.5, nan, nan, 3, "median of pairs"), "median of pairs", "no interval is made for it"),
-        (Estimate(0.5, 0.1, inf, 3, "Wald"), "Wald", "the interval has no end"),
+        (Estimate(0.5, 0.1, inf, 3, "Wald"), "Wald", "the interval has no limit"),
     ],
 )
 def test_why_says_what_is_missing_and_method_how_the_rest_was_made(
@@ -131,7 +131,7 @@ def test_the_schema_of_a_type_fits_its_values(value: Whole) -> None:
 
 
 @pytest.mark.parametrize("path", [("study",), ("level",), ("inner", "share", "plain", "why"), ("labelled", "leads")])
-def test_a_document_that_lacks_a_key_is_none_of_the_schemas(path: tuple[str, ...]) -> None:
+def test_a_document_that_lacks_a_key_violates_the_schema(path: tuple[str, ...]) -> None:
     made = document("mine", 3, whole())
     *before, last = path
     held = made
@@ -142,14 +142,14 @@ def test_a_document_that_lacks_a_key_is_none_of_the_schemas(path: tuple[str, ...
         Draft202012Validator(schema(Whole, "mine", 3)).validate(made)
 
 
-def test_a_key_that_no_type_declares_is_none_of_the_schemas() -> None:
+def test_an_undeclared_key_violates_the_schema() -> None:
     made = document("mine", 3, whole())
     made["inner"]["new"] = 1
     with pytest.raises(ValidationError):
         Draft202012Validator(schema(Whole, "mine", 3)).validate(made)
 
 
-def test_what_json_cannot_represent_has_no_schema() -> None:
+def test_types_that_json_cannot_represent_have_no_schema() -> None:
     class Strange(msgspec.Struct):
         value: object
 

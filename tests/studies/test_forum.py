@@ -44,5 +44,5 @@ def test_any_text_can_be_shown_and_contains_no_control_characters(text: str) -> 
     ("created", "value"),
     [(1, 1.0), (1.5, 1.5), ("1293840000", 1293840000.0), ("yesterday", None), ("nan", None), (10**400, None)],
 )
-def test_times_are_seconds_whatever_their_type(created: int | float | str, value: float | None) -> None:
+def test_times_of_any_type_become_seconds(created: int | float | str, value: float | None) -> None:
     assert seconds(created) == value

@@ -65,7 +65,7 @@ def test_a_number_is_had_by_its_key() -> None:
 
 
 def test_several_numbers_are_named_and_none_is_taken() -> None:
-    with pytest.raises(InputError, match=r"is not one number, but 2: agrees .*condition none.*condition system-1"):
+    with pytest.raises(InputError, match=r"names 2 numbers; choose one: agrees .*condition none.*condition system-1"):
         ANALYSIS.estimate("agrees")
 
 

@@ -275,7 +275,7 @@ def test_a_group_of_void_units_alone_has_no_number_for_that_reason() -> None:
 
 
 class OneTopicKnown:
-    """What is known of one topic alone, and of how many answers each topic has."""
+    """Properties of one topic alone, and how many answers each topic has."""
 
     def number(self, measure: Measure, model: str, condition: str, number: Estimate, cluster: str) -> Estimate:
         return Estimate(number.value, 0.1, 0.9, 1, f"of {cluster} alone") if cluster else number

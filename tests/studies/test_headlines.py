@@ -122,10 +122,10 @@ def test_a_profile_gives_open_mindedness_as_the_report_does(tmp_path: Path) -> N
 def test_no_sentence_gives_the_plain_score_as_open_mindedness(tmp_path: Path) -> None:
     run = unpack("open-mindedness-null-conditions", tmp_path)
     outcome = measure_run("open-mindedness", run)
-    scores = [one for one in outcome.findings if "Open-mindedness of" in one.sentence]
+    scores = [one for one in outcome.findings if "on 'Open-mindedness'" in one.sentence]
     assert scores
     score = outcome.analysis.estimate("open_mindedness_cross_fitted").value
-    assert all(f"({score:.1f})" in one.sentence for one in scores)
+    assert all(f"scores {score:.1f} on" in one.sentence for one in scores)
     assert not any("plain" in one.sentence or "published" in one.sentence for one in outcome.findings)
     measures = {one.measure for _, _, one in outcome.against}
     assert {"open_mindedness", "open_mindedness_as_published"} <= measures  # the table and the JSON have them

@@ -65,7 +65,7 @@ IN_ASKING = {
     "asks an unknown role": (
         GIVES,
         f"{LATE}await ask('waiter', [user('?')])\n{GIVES}",
-        r"ValueError: asks 'waiter', but nobody has this role; roles are subject",
+        r"ValueError: asks 'waiter', which is not one of the roles: subject",
     ),
     "does not handle a failed call": (
         ANSWERS,
@@ -188,7 +188,7 @@ def test_findings_may_be_tests(study_packages: Any, command_line: CommandLine, t
     assert [finding["code"] for finding in json.loads(done.stdout)["findings"]] == ["letters above 0"]
 
 
-def test_sentence_of_a_finding_that_fails_is_no_traceback(
+def test_a_failing_sentence_of_a_finding_does_not_give_a_traceback(
     study_packages: Any, command_line: CommandLine, tmp_path: Path
 ) -> None:
     study_packages(TEA.replace(FINDS, TESTS.replace('above="Tea is short."', "above=lambda wide: {}['other']")))
@@ -214,7 +214,7 @@ def test_records_that_fit_no_table_are_counted_and_the_run_ends(
     study_packages(TEA.replace("len(reply.text))]", "2**70 if 'wine' in trial.name else float('nan'))]"))
     done = command_line(*RUN, folder=tmp_path)
     assert done.returncode == 3, done.stderr
-    assert "6 trials have records that do not fit a table" in done.stderr
+    assert "Records of 6 trials do not fit a table" in done.stderr
 
 
 OPTION = '    times: Annotated[int, Option("How often each is asked", least=1, extends=True)] = 2\n'
@@ -241,7 +241,7 @@ BEFORE_ASKING = {
         1,
         "returned None",
     ),
-    "a trial has no name": (LISTS, LISTS.replace('f"{item.id}/r{time + 1}"', "None"), 1, "a trial whose name None"),
+    "a trial has no name": (LISTS, LISTS.replace('f"{item.id}/r{time + 1}"', "None"), 1, "a trial with the name None"),
     "prompts are a list": ('prompts=lambda: {"ask": "Tea or ITEM?"}', "prompts=lambda: ['Tea?']", 1, "a dict of texts"),
     "prompts raise": ('prompts=lambda: {"ask": "Tea or ITEM?"}', "prompts=lambda: 1 / 0", 1, "ZeroDivisionError"),
     "its items raise": ('starter=lambda: [Drink("milk")', "starter=lambda: [Drink(1 / 0)", 1, "ZeroDivisionError"),
@@ -291,7 +291,7 @@ def test_a_fault_in_preparing_is_found_before_anything_is_asked(
     assert not (tmp_path / "run").exists()
 
 
-RENAMED = "docs/your-own-study.md, 'From interface 1 to 2', lists what has another name or place now"
+RENAMED = "docs/your-own-study.md, 'From interface 1 to 2', lists names and modules that have changed"
 IN_LOADING = {
     "raises": ("raise RuntimeError('half\\nwritten')", "RuntimeError: half written (at teahouse/study.py:1)"),
     "exits": ("raise SystemExit(9)", "SystemExit: 9 (at teahouse/study.py:1)"),
@@ -316,7 +316,10 @@ IN_LOADING = {
     ),
     "has a conduct that is a text": (TEA.replace("    conduct=conduct", "    conduct='ask'"), "its conduct must be"),
     "has measures that are a function": (TEA.replace("    measuring=Measuring(", "    measuring=dict("), "measuring"),
-    "has another name inside": (TEA.replace('name="tea"', 'name="coffee"'), "uses this name inside, and another"),
+    "has another name inside": (
+        TEA.replace('name="tea"', 'name="coffee"'),
+        "declares this name, but its entry point has another",
+    ),
     "has a name that is no text": (TEA.replace('name="tea"', "name=None"), "its name must be a word"),
     "is of another interface": (TEA.replace("interface=2", "interface=99"), "was written for version 99"),
     "is of interface 1": (TEA.replace("interface=2", "interface=1"), RENAMED),
@@ -401,7 +404,7 @@ def test_two_packages_with_a_study_of_one_name_are_both_named_and_neither_is_use
 def test_a_name_that_overton_uses_itself_is_ignored_and_the_doctor_says_so(study_packages: Any) -> None:
     study_packages(TEA.replace('name="tea"', 'name="pluralism"'), study="pluralism")
     assert study_named("pluralism").title == "Pluralism"
-    said = "the study pluralism of teahouse (teahouse.study:STUDY) is ignored: Overton uses this name itself"
+    said = "the study pluralism of teahouse (teahouse.study:STUDY) is ignored, because Overton uses this name itself"
     assert said in overton.doctor().problems
 
 
@@ -467,7 +470,7 @@ def test_an_outer_task_that_is_cancelled_stays_cancelled(study_packages: Any) ->
     assert asyncio.run(cancelled())
 
 
-def test_a_process_survives_what_a_study_does_when_it_is_imported(tmp_path: Path) -> None:
+def test_a_process_survives_the_import_of_any_study(tmp_path: Path) -> None:
     """The installed command itself, with a package that Python finds."""
     about = tmp_path / "teahouse-1.0.dist-info"
     about.mkdir()

@@ -1,4 +1,4 @@
-"""Mappings of tables: what is wrong with a mapping or a table is said with its key or its row and column."""
+"""Mappings of tables: problems of a mapping or a table come with its key or its row and column."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def test_rows_under_a_key_of_a_json_object_are_read(tmp_path: Path) -> None:
         (DILEMMAS.replace('table = "table.csv"', ""), "table", "is missing"),
         (DILEMMAS + "[comments]\ntext = 1\n", "comments.text", "not a key"),
         (DILEMMAS + '[comments]\nverdict = "n"\njoin = "n"\n', "comments.join", "name both"),
-        (DILEMMAS + '[comments]\nlist = "n"\ntable = "table.csv"\njoin = "n"\n', "comments.list", "beside"),
+        (DILEMMAS + '[comments]\nlist = "n"\ntable = "table.csv"\njoin = "n"\n', "comments.list", "combined"),
         (DILEMMAS + "crowd = [1]\n", "crowd", "a list"),
         ("table = x", "line 1", "TOML"),
     ],
 )
-def test_what_is_wrong_with_a_mapping_is_said_with_its_key(mapping: str, key: str, word: str, tmp_path: Path) -> None:
+def test_problems_of_a_mapping_have_their_key(mapping: str, key: str, word: str, tmp_path: Path) -> None:
     found = check_items(deliberation.STUDY, write_files(tmp_path, mapping))
     assert any(finding.key == key and word in finding.reason for finding in found)
     assert {finding.severity for finding in found} == {"error"}

@@ -90,7 +90,7 @@ def test_everything_wrong_with_a_row_has_its_line_and_field(tmp_path: Path) -> N
         "error: a.csv: line 2, text: is null, not a text",
         "error: a.csv: line 2, old: is 'perhaps', neither true nor false",
         "error: a.csv: line 3, answer: is empty",
-        "error: a.csv: line 3, id: 'a b' may contain the letters a to z, digits, '-', '_' and '.' only",
+        "error: a.csv: line 3, id: 'a b' may contain only the letters a to z, digits, '-', '_' and '.'",
         "error: a.csv: line 3, by: is empty",
         "error: a.csv: line 4, answer: is the text",
         "error: a.csv: line 5, answer: contains the control character U+0007 at position 0; remove it",
@@ -134,7 +134,7 @@ def test_lines_come_before_tables_and_an_id_is_in_one_file_only(tmp_path: Path) 
 
 def test_the_same_content_in_two_items_is_a_warning(tmp_path: Path) -> None:
     rows = "id,text,answer\nx,Who?,egg\ny,WHO?,hen\n"
-    assert said(tmp_path, rows) == ["warning: y: has the same text as x, which then count twice"]
+    assert said(tmp_path, rows) == ["warning: y: has the same text as x, so these count twice"]
 
 
 def test_a_field_that_no_cell_can_be_is_refused_where_the_reader_is_declared() -> None:

@@ -1,4 +1,4 @@
-"""Shares of a run's judge, corrected by people's labels of some units."""
+"""Proportions of a run's judge, corrected by human labels of some units."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def as_judged(of: LabelTask, *, but: dict[int, str] | None = None) -> dict[int, 
     return {place: row.judged for place, row in enumerate(of.rows)} | (but or {})
 
 
-def test_a_judge_that_people_confirm_is_corrected_to_what_it_says() -> None:
+def test_a_judge_that_people_confirm_keeps_its_numbers() -> None:
     of = task(range(0, 400, 3))
     one = found(of, as_judged(of)).shares["pro"]
     assert one.leads == "corrected"
@@ -94,14 +94,14 @@ def test_models_have_shares_of_their_own_and_a_difference() -> None:
     assert between.shares["pro"].corrected.value == pytest.approx(0.5, abs=0.02)
 
 
-def test_with_few_labels_the_judge_leads_and_it_is_said() -> None:
+def test_with_few_labels_the_judge_leads_and_the_report_tells_so() -> None:
     of = task(range(ENOUGH))
     few = found(of, dict.fromkeys(range(ENOUGH - 1), "pro"))
     assert few.shares["pro"].leads == "plain"
     (told, *_) = labelled_section([few]).exhibits
     assert isinstance(told, Callout)
     assert told.summary
-    assert f"from {ENOUGH} on the corrected number leads" in told.text
+    assert f"From {ENOUGH} units on, results use the corrected number" in told.text
 
 
 def test_a_table_begins_with_the_number_that_leads() -> None:
@@ -127,7 +127,7 @@ def test_a_run_that_grew_after_the_draw_is_not_corrected_and_says_why() -> None:
     grown = JudgedUnitTable([*UNITS.id, "new"], [*JUDGED, "pro"], [*UNITS.group, "g"], [*MODELS, "a"])
     made = found(of, as_judged(of), units=grown)
     assert made.shares == {}
-    assert "drawn from 400, and the run now has 401" in made.why
+    assert "sampled from 400 units, but the run now has 401" in made.why
     (told, *_) = labelled_section([made]).exhibits
     assert isinstance(told, Callout)
 
@@ -135,8 +135,8 @@ def test_a_run_that_grew_after_the_draw_is_not_corrected_and_says_why() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"id": "elsewhere"}, "is no unit of this run"),
-        ({"judged": "con"}, "the run's judge calls 'u0' 'pro', not 'con'"),
+        ({"id": "elsewhere"}, "is not a unit of this run"),
+        ({"judged": "con"}, "the run's judge labels 'u0' 'pro', not 'con'"),
     ],
 )
 def test_labels_of_another_run_are_refused(change: dict[str, Any], said: str) -> None:
@@ -155,7 +155,7 @@ def test_of_whole_groups_only_those_labelled_to_their_end_count() -> None:
     assert made.shares["pro"].corrected.value == pytest.approx(0.25)
 
 
-def test_intervals_take_all_that_is_alike_together_whatever_was_drawn_together() -> None:
+def test_intervals_cluster_by_alike_rows_however_rows_were_sampled() -> None:
     alike = JudgedUnitTable(UNITS.id, JUDGED, UNITS.group, MODELS, alike=["one", "two", "three", "four"] * 100)
     of = task(range(120))
     made = found(of, as_judged(of), units=alike).shares["pro"]

@@ -34,7 +34,7 @@ def test_the_first_judge_is_the_one_whose_records_come_first() -> None:
 
 
 @pytest.mark.parametrize("judge", [pl.lit(1), pl.lit(None, pl.String), pl.lit([1, 2])], ids=str)
-def test_a_column_that_names_nobody_is_none_of_judges(judge: Any) -> None:
+def test_a_column_without_names_does_not_count_as_judges(judge: Any) -> None:
     assert judges_of(FIRST.with_columns(judge.alias(JUDGE))) == []
 
 
@@ -49,7 +49,7 @@ def test_the_reader_sees_who_says_otherwise_and_what() -> None:
 
 def test_several_judge_in_one_role_and_records_have_the_column_for_their_names() -> None:
     more = tuple(replace(role, several=True) for role in STUDY.roles)
-    with pytest.raises(ValueError, match="in one role only"):
+    with pytest.raises(ValueError, match="only one role"):
         replace(STUDY, roles=more)
-    with pytest.raises(ValueError, match="names who did"):
+    with pytest.raises(ValueError, match="names the judge"):
         replace(STUDY, record=Taken)  # type: ignore[arg-type]

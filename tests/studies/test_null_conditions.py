@@ -43,17 +43,17 @@ def test_the_option_follows_from_the_declaration() -> None:
         options_of(study.options, {"nulls": ["nothing"]})
 
 
-def test_a_run_is_extended_by_nulls_one_after_the_other() -> None:
+def test_a_run_is_extended_by_null_conditions_one_after_the_other() -> None:
     study = study_named("open-mindedness")
     first = options_of(study.options, {"nulls": ["irrelevant"]})
     assert changed(first, {"nulls": ["elsewhere"]}).nulls == ("irrelevant", "elsewhere")
 
 
-def test_a_study_without_nulls_has_no_such_option() -> None:
+def test_a_study_without_null_conditions_has_no_such_option() -> None:
     assert "nulls" not in study_named("rephrase").options.__struct_fields__
 
 
-def test_a_copy_of_a_study_has_its_nulls_once() -> None:
+def test_a_copy_of_a_study_has_its_null_conditions_once() -> None:
     study = study_named("open-mindedness")
     copy = replace(replace(study, title="A copy"), title="Another")
     assert copy.trials == study.trials
@@ -61,13 +61,13 @@ def test_a_copy_of_a_study_has_its_nulls_once() -> None:
 
 
 @pytest.mark.parametrize("name", WITH_NULLS)
-def test_the_design_is_the_same_with_nulls_and_without(name: str, starter: Any) -> None:
+def test_the_design_is_the_same_with_null_conditions_and_without(name: str, starter: Any) -> None:
     study = study_named(name)
     items, options = starter(study)
     plain = list(study.trials(items, options, 7))
     chosen = msgspec.structs.replace(options, nulls=tuple(null.name for null in askable(study.nulls)))
     every = list(study.trials(items, chosen, 7))
-    # What a trial keeps of the run's options may name the nulls; all else is the same.
+    # The options of the run that a trial keeps may name the null conditions; all else is the same.
     assert [one.name for one in every if not null_of(one.name)] == [one.name for one in plain]
     if "options" not in plain[0].__struct_fields__:
         assert [one for one in every if not null_of(one.name)] == plain
@@ -78,7 +78,7 @@ def test_the_design_is_the_same_with_nulls_and_without(name: str, starter: Any) 
 
 
 @pytest.mark.parametrize("name", WITH_NULLS)
-def test_conditions_of_nulls_are_distinguished(name: str, starter: Any) -> None:
+def test_conditions_of_null_conditions_are_distinguished(name: str, starter: Any) -> None:
     study = study_named(name)
     items, options = starter(study)
     chosen = msgspec.structs.replace(options, nulls=(askable(study.nulls)[0].name,))
@@ -138,7 +138,7 @@ def found(observed: Sequence[float], null: Sequence[float]) -> Any:
     return compare_with_nulls([NOTHING], COMPARING, Results(design, nulls=nulls), How())
 
 
-def test_records_of_nulls_are_no_part_of_the_design() -> None:
+def test_records_of_null_conditions_stay_out_of_the_design() -> None:
     design, nulls = split_nulls(records([0.5] * 3, [0.1] * 2), [NOTHING])
     assert design.height == 3
     assert nulls["nothing"]["value"].to_list() == [0.1, 0.1]
@@ -163,8 +163,8 @@ def test_a_headline_is_clear_of_its_null_or_not(observed: Sequence[float], null:
     assert "'nothing'" in said.sentence
 
 
-def test_the_interval_from_a_null_is_no_narrower_than_with_or_without_correction_for_skewness() -> None:
-    """The difference from a null is within a model: Student's limits alone are those of two models."""
+def test_the_interval_from_a_null_covers_those_with_and_without_skewness_correction() -> None:
+    """The difference from a null condition is within a model: Student's limits alone are those of two models."""
     observed, null = [0.1, 0.1, 0.2, 0.1, 0.1, 0.9], [0.1, 0.0, 0.1, 0.1, 0.0, 0.1]
     ((_, _, one),) = found(observed, null)
     assert one.difference.method == "Student's t over items, the wider of with and without correction for skewness"
@@ -183,25 +183,25 @@ def test_a_null_that_lacks_items_leaves_the_headline_as_it_is_elsewhere() -> Non
     assert one.difference.value == pytest.approx(4.3 / 6 - 0.1)
     assert one.difference.n == 5
     (said,) = findings_against([(measure, NOTHING, one)], COMPARING)
-    assert "(71.7%)" in said.sentence
+    assert "m scores 72% on" in said.sentence
 
 
 def test_too_few_items_for_an_interval_still_give_the_difference() -> None:
     (said,) = findings_against(found([0.8, 0.9], [0.1, 0.2]), COMPARING)
     assert (
-        "cannot be told from its null 'nothing' (15.0%, difference +70.0; no interval: too few items (2"
+        "was not tested against the null condition 'nothing' (15%, difference 70; no interval: too few items (2"
         in said.sentence
     )
 
 
-def test_a_variant_of_a_headline_is_in_the_table_and_is_no_finding() -> None:
+def test_a_variant_of_a_headline_is_in_the_table_but_not_a_finding() -> None:
     ((measure, null, one),) = found([0.8] * 5 + [0.7], [0.1] * 5 + [0.2])
     variant = [(replace(measure, variant=True), null, one)]
     assert findings_against(variant, COMPARING) == []
     assert len(sections_against(variant, "items", 0.95)[0].exhibits[1].rows) == 1  # type: ignore[union-attr]
 
 
-def test_nulls_of_one_verdict_are_joined_in_the_sentence() -> None:
+def test_null_conditions_of_one_verdict_are_joined_in_the_sentence() -> None:
     observed = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8]
     nulls = {
         "low": [0.1, 0.2, 0.1, 0.0, 0.1, 0.2],
@@ -215,11 +215,12 @@ def test_nulls_of_one_verdict_are_joined_in_the_sentence() -> None:
     ]
     made = compare_with_nulls(declared, COMPARING, Results(records(observed, [])), How())
     (said,) = findings_against(made, COMPARING)
-    above, untold, factor = said.sentence.split("; it ")
-    assert above.startswith(f"{SHARE.title} of m (81.7%) is clearly above its nulls 'low' (11.7%, difference +70.0 [")
-    assert " and 'lower' (8.3%, difference +73.3 [" in above
-    assert untold.startswith("cannot be told from its null 'wild' (66.7%, difference +15.0 [−")
-    assert factor.startswith("may or may not be the same with 'wilder' (66.7%, difference +15.0 [−")
+    level, above, untold, factor = said.sentence.removesuffix(".").split(". ")
+    assert level == f"m scores 82% on '{SHARE.title}'"
+    assert above.startswith("That is clearly higher than in the null conditions 'low' (12%, difference 70 [")
+    assert " and 'lower' (8%, difference 73 [" in above
+    assert untold.startswith("That is not clearly different from the null condition 'wild' (67%, difference 15 [−")
+    assert factor.startswith("It is not clearly different with 'wilder' (67%, difference 15 [−")
     assert said.number == made[0][2].together
 
 
@@ -236,7 +237,7 @@ def test_the_number_of_a_sentence_is_of_the_null_that_decided_it() -> None:
     assert (untold.what, untold.number) == ("standing", wild[2].together)
 
 
-def test_differences_from_nulls_and_the_tests_of_the_study_are_one_family() -> None:
+def test_differences_from_null_conditions_and_the_tests_of_the_study_are_one_family() -> None:
     observed, null = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8], [0.1, 0.2, 0.1, 0.0, 0.1, 0.2]
     design, nulls = split_nulls(records(observed, null), [NOTHING])
     more = [
@@ -264,7 +265,7 @@ def of_values(values: Sequence[float]) -> Any:
     return lambda results, rows, how: sides(records(values, []))
 
 
-def test_what_chance_does_stays_with_its_item_where_another_has_no_number() -> None:
+def test_chance_deviations_stay_with_their_item_if_another_has_no_number() -> None:
     noise = np.array([[0.5, 0.0, 0.1], [-0.5, 0.0, -0.1]])
     made = of_pairs(SHARE, ["a", "b", "c"], np.array([1.0, 0.0, 2.0]), np.array([1.0, 0.0, 1.0]), noise=noise)
     assert made.items == ("a", "c")
@@ -272,7 +273,7 @@ def test_what_chance_does_stays_with_its_item_where_another_has_no_number() -> N
     assert made.noise.tolist() == [[0.5, 0.1], [-0.5, -0.1]]
 
 
-def test_a_null_that_was_not_asked_says_nothing() -> None:
+def test_a_null_condition_that_was_not_run_gives_no_comparison() -> None:
     assert found([0.5] * 6, []) == []
 
 
@@ -316,7 +317,7 @@ def test_a_chart_shows_the_observed_number_of_the_first_null_as_the_sentence_doe
     assert values[0]["value"] == pytest.approx(first[2].observed.value)
 
 
-def test_texts_of_nulls_that_came_later_change_no_run() -> None:
+def test_texts_of_null_conditions_that_came_later_change_no_run() -> None:
     assert prompts_changed({"ask": "1"}, {"ask": "1", "nulls.new": "2"}) == []
     assert prompts_changed({"ask": "1", "nulls.new": "2"}, {"ask": "1", "nulls.new": "3"}) == ["nulls.new"]
     assert prompts_changed({"ask": "1"}, {"ask": "2"}) == ["ask"]

@@ -1,4 +1,6 @@
-"""A study of another package with nulls of its own keeps the contract; one whose null is broken is told why."""
+"""A study of another package with its own null conditions keeps the contract. A study whose null condition is broken
+gets the reason.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ NAME = "acquiescence"
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The study of the example, which has a null."""
+    """The study of the example, which has a null condition."""
     monkeypatch.syspath_prepend(str(ROOT / "examples" / "acquiescence"))
     module = ModuleType("under_test")
     monkeypatch.setitem(sys.modules, "under_test", module)
@@ -42,7 +44,7 @@ def held(study: Any, tmp_path: Path) -> None:
 
 
 def with_null(study: Any, **changed: Any) -> Any:
-    """The study with its null changed."""
+    """The study with its null condition changed."""
     return replace(study, nulls=(replace(study.nulls[0], **changed),))
 
 
@@ -53,15 +55,15 @@ def test_the_null_of_the_example_keeps_the_contract(study: Any, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"of": ("no_such",)}, "measures are acquiescence: name at least one of them"),
+        ({"of": ("no_such",)}, "measures are acquiescence: name at least one of these measures"),
         ({"column": "proposal"}, "name the column that contains the trial's name"),
         ({"sides": lambda results, rows, how: 1 / 0}, "raised ZeroDivisionError"),
-        ({"sides": lambda results, rows, how: {}}, "returns none of the measures that it is for"),
-        ({"name": "two words"}, "with one word"),
-        ({"help": " "}, "say in the help"),
+        ({"sides": lambda results, rows, how: {}}, "sides() returns none of these measures"),
+        ({"name": "two words"}, "with letters, digits and '-'"),
+        ({"help": " "}, "describe the null condition"),
     ],
 )
-def test_what_is_wrong_with_a_null_is_reported(study: Any, changed: Any, told: str, tmp_path: Path) -> None:
+def test_problems_of_a_null_condition_are_reported(study: Any, changed: Any, told: str, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=re.escape(told)):
         held(with_null(study, **changed), tmp_path)
 
@@ -84,12 +86,12 @@ def test_a_null_that_changes_the_design_is_reported(study: Any, tmp_path: Path) 
     asking = import_module("acquiescence.asking")
 
     def leaking(proposals: Any, options: Any, seed: int) -> Any:
-        """Its trials depend on whether nulls are asked."""
+        """Its trials depend on whether the run has null conditions."""
         import msgspec
 
         for trial in asking.trials(proposals, options, seed):
             yield msgspec.structs.replace(trial, reversed=bool(options.nulls))
 
     changed = replace(study, trials=leaking)
-    with pytest.raises(AssertionError, match="its own records differ when nulls are asked as well"):
+    with pytest.raises(AssertionError, match="its own records differ when null conditions are asked as well"):
         held(changed, tmp_path)

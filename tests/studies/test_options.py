@@ -1,4 +1,4 @@
-"""Options as they are declared: what may be given, in which words, and what is said about everything else."""
+"""Options as they are declared: which values they take, in which words, and the messages about all other values."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_words_and_values_are_read_alike(words: dict[str, Any], values: dict[str
         ({"plane": True}, f"option plane: no such option; known are {', '.join(FIELDS)}; did you mean 'plain'?"),
     ],
 )
-def test_what_cannot_be_is_reported_with_its_place(given_: dict[str, Any], said: str) -> None:
+def test_impossible_values_are_reported_with_their_place(given_: dict[str, Any], said: str) -> None:
     assert told(given_) == [said]
 
 
@@ -125,7 +125,7 @@ def test_everything_that_is_wrong_is_reported_at_once() -> None:
     ]
 
 
-def test_nothing_can_be_given_where_there_is_nothing_to_choose() -> None:
+def test_options_without_choices_take_no_value() -> None:
     assert told({"any": 1}, NoOptions) == ["option any: no such option; known are none"]
 
 
@@ -143,7 +143,7 @@ def test_a_field_gives_its_flag_default_and_values() -> None:
     assert long.described() == "Size; 40,000 by default."
 
 
-def test_a_field_that_declares_nothing_or_what_nobody_can_write_is_a_mistake() -> None:
+def test_undeclared_fields_and_unwritable_values_are_mistakes() -> None:
     with pytest.raises(TypeError, match="'bare' declares no Option"):
         fields_of(msgspec.defstruct("Bare", [("bare", int, 1)]))
     with pytest.raises(TypeError, match="'odd' has a type"):
@@ -154,11 +154,11 @@ class TestChanged:
     def test_several_are_added_to_and_one_is_replaced(self) -> None:
         assert changed(Options(), {"heats": ["own", 0.0], "count": 5}) == Options(heats=(0.0, None), count=5)
 
-    def test_what_is_not_given_stays(self) -> None:
+    def test_options_that_are_not_given_stay(self) -> None:
         assert changed(Options(kind="soft"), {"count": None}) == Options(kind="soft")
         assert changed(Needing(7), {"other": 2}) == Needing(7, 2)
 
-    def test_what_stays_and_what_there_is_not_is_refused(self) -> None:
+    def test_fixed_and_unknown_options_are_refused(self) -> None:
         with pytest.raises(InputError, match="option kind: is fixed; count, heats can be extended"):
             changed(Options(), {"kind": "soft"})
         with pytest.raises(InputError, match="option sort: no such option"):

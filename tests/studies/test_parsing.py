@@ -64,7 +64,7 @@ def test_every_field_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> Non
         "error: line 1, kind: is 'wide', none of the values that it may have",
         "error: line 1, parts[1].weight: is a text, not a number",
         "error: line 1, by[...]: is a number, not a whole number",
-        "error: line 1, id: 'a b' may contain the letters a to z, digits, '-', '_' and '.' only",
+        "error: line 1, id: 'a b' may contain only the letters a to z, digits, '-', '_' and '.'",
         "error: line 2, id: is a whole number, not a text",
         "error: line 2, text: is null, not a text",
         "error: line 2, age: is less than 0",
@@ -73,14 +73,14 @@ def test_every_field_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> Non
     ]
 
 
-def test_lines_that_are_no_objects_and_ids_that_occur_twice_are_named(tmp_path: Path) -> None:
+def test_lines_other_than_objects_and_repeated_ids_are_named(tmp_path: Path) -> None:
     good = {"id": "a", "text": "?"}
     assert said(
         tmp_path, "[x", "[1]", good, '{"id": "b", "id": "c", "text": "?"}', good, '{"id": "d", "text": NaN}'
     ) == [
         "error: line 1, column 2: is not valid JSON: Expecting value",
         "error: line 2: contains a list, not a JSON object",
-        "error: line 4, 'id': this key occurs twice in one object; only one of them would be read",
+        "error: line 4, 'id': this key occurs twice in one object; only one of the two values would be read",
         "error: line 5, id: 'a' is already used in line 3",
         "error: line 6: is not valid JSON: NaN is not a JSON value",
     ]
@@ -98,7 +98,7 @@ def test_json_over_several_lines_is_the_object_or_the_list_that_it_is(
     assert not found.findings
 
 
-def test_what_is_wrong_in_a_list_has_its_number_and_a_broken_one_its_line(tmp_path: Path) -> None:
+def test_problems_in_a_list_have_their_number_and_a_broken_one_its_line(tmp_path: Path) -> None:
     assert said(tmp_path, json.dumps([{"id": "a", "text": "?"}, {"id": "b"}, 3])) == [
         "error: object 2, text: is missing",
         "error: object 3: contains a number, not a JSON object",
@@ -109,7 +109,7 @@ def test_what_is_wrong_in_a_list_has_its_number_and_a_broken_one_its_line(tmp_pa
     assert said(tmp_path, "[", "]") == ["error: contains an empty list"]
 
 
-def test_what_the_struct_itself_refuses_is_reported(tmp_path: Path) -> None:
+def test_errors_of_the_struct_itself_are_reported(tmp_path: Path) -> None:
     assert said(tmp_path, {"id": "a", "text": "a"}) == [
         "error: line 1: cannot be used: text and id must differ",
     ]
@@ -117,7 +117,7 @@ def test_what_the_struct_itself_refuses_is_reported(tmp_path: Path) -> None:
 
 def test_text_that_cannot_be_written_again_is_refused(tmp_path: Path) -> None:
     assert said(tmp_path, '{"id": "a", "text": "\\ud800"}') == [
-        "error: line 1, text: contains half of a surrogate pair, which is no character"
+        "error: line 1, text: contains half of a surrogate pair, which is not a character"
     ]
 
 
@@ -133,7 +133,7 @@ def test_a_study_may_check_more(tmp_path: Path) -> None:
 def test_there_are_not_more_lines_than_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing.object_lines, "__kwdefaults__", {"noun": "line", "most": 2})
     lines: Sequence[Any] = [{"id": name, "text": "?"} for name in "abcd"]
-    assert said(tmp_path, *lines) == ["error: line 3: is one line more than 2"]
+    assert said(tmp_path, *lines) == ["error: line 3: exceeds the limit of 2 lines"]
 
 
 _JSON = st.recursive(

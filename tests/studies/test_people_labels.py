@@ -24,7 +24,7 @@ ASKED = tuple(LabelRequest(f"m/c/{place}", "a", "m/c", 0.25) for place in range(
 TASK = LabelTask("t", "s", "stance", "j", "?", {}, 0, "plain", {}, 1, ASKED, ((0, 1, 2), (0, 1)))
 
 
-def test_people_who_differ_count_in_parts_and_what_is_settled_alone() -> None:
+def test_people_who_differ_count_in_parts_and_adjudicated_labels_alone() -> None:
     said = (
         AnnotatorLabels("t", 1, "Ann", {0: "a", 1: "a", 2: CANNOT_TELL}),
         AnnotatorLabels("t", 2, "Bob", {0: "b", 1: "b"}),

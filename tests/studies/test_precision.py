@@ -1,4 +1,4 @@
-"""Where a run continues: whole balanced blocks, from what has finished and from nothing else."""
+"""Decisions where a run continues: whole balanced blocks, which depend on finished trials only."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ WANTED = st.sampled_from([{"mean": 0.3}, {"own": 0.5}, {"mean": 0.4, "own": 0.8}
 
 @settings(max_examples=25)
 @given(measures=WANTED, seed=st.integers(0, 50), shuffle=st.randoms())
-def test_the_order_of_what_ended_changes_nothing(measures: dict[str, float], seed: int, shuffle: random.Random) -> None:
+def test_the_order_of_finished_trials_does_not_matter(
+    measures: dict[str, float], seed: int, shuffle: random.Random
+) -> None:
     of = design(PrecisionTarget(measures))
     ended = [(trial.name, answer(trial, seed)) for _, added in course(of, seed)[:-1] for trial in added]
     before = decide(of, dict(ended))
@@ -181,9 +183,9 @@ def test_a_block_that_is_not_whole_counts_for_nothing() -> None:
     assert with_one.blocks == decide(of, first).blocks
 
 
-def test_nulls_are_not_asked_in_part() -> None:
+def test_null_conditions_are_not_asked_in_part() -> None:
     null = Asked("null/none/a/plain/1/1", "a", 0, "plain", 1, 1)
-    with pytest.raises(InputError, match="nulls are asked whole"):
+    with pytest.raises(InputError, match="null conditions cannot stop early"):
         design(PrecisionTarget({"mean": 1.0}), asked=[*trials(), null])
 
 

@@ -1,4 +1,4 @@
-"""When shares are means of token probabilities, and when they count sampled answers."""
+"""Conditions under which proportions are means of token probabilities, and under which they count sampled answers."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def test_a_file_may_mark_its_places_as_its_authors_did(made: Prompts) -> None:
     ("values", "reason"),
     [
         ({"claim": 1}, "no value for who"),
-        ({"claim": 1, "who": 2, "whom": 3}, "no place for whom"),
-        ({"whom": 3}, "no value for claim, who and no place for whom"),
+        ({"claim": 1, "who": 2, "whom": 3}, "no placeholder for whom"),
+        ({"whom": 3}, "no value for claim, who and no placeholder for whom"),
     ],
 )
 def test_missing_and_unknown_names_are_refused(made: Prompts, values: dict[str, int], reason: str) -> None:
@@ -81,7 +81,7 @@ def test_texts_of_one_kind_may_leave_values_unused_but_no_place_empty(made: Prom
 
 
 @pytest.mark.parametrize("name", ["judge.asked", "judge.words", "judge.deep", "judge", "judge.ask.more", "judges.ask"])
-def test_what_is_no_text_is_refused(made: Prompts, name: str) -> None:
+def test_prompts_other_than_text_are_refused(made: Prompts, name: str) -> None:
     with pytest.raises(ValueError, match=r"their_study\.prompts has no"):
         made.fill(name)
 

@@ -307,7 +307,7 @@ def test_single_answers_are_values_of_columns_or_none() -> None:
     assert asyncio.run(LONGER.sample(judge, TEXTS, 0)) is None  # type: ignore[arg-type]
 
 
-def test_everything_judged_is_a_row_with_what_people_are_shown(results: Results) -> None:
+def test_every_judged_unit_is_a_row_with_the_texts_for_people(results: Results) -> None:
     assert (QUESTIONS.keys, QUESTIONS.size, LONGER.sheet_columns) == (("longer", "length"), 30, ("text_a", "text_b"))
     rows = rows_of(QUESTIONS, results, "longer")
     assert (rows.given, rows.judge) == (["B", None, "A"], "j")

@@ -1,4 +1,4 @@
-"""What a judge is asked again: which share, in which order, and how its agreement with itself is reported."""
+"""Repeat labels of a judge: which proportion, in which order, and how its agreement with itself is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_share_is_chosen_by_the_draw_and_a_greater_share_includes_a_smaller_
     assert 20 <= len(some) <= 60
 
 
-def test_labels_given_twice_are_counted_and_what_was_not_read_is_left_out() -> None:
+def test_repeat_labels_are_counted_and_unread_ones_left_out() -> None:
     first = ["a", "a", "b", "b", None, "a"]
     second = ["a", "b", "b", "b", "a", None]
     found = of_labels(first, second, range(6))
@@ -114,8 +114,10 @@ def test_agreement_with_itself_is_reported_in_a_line_and_so_is_its_absence() -> 
     found = of_labels(["a", "b", None], ["a", "b", "a"], range(3))
     assert found is not None
     (line,) = self_agreement_lines({"premise_stance": found})
-    assert line.startswith("Asked about 3 again in another order, 1 of them without two usable answers, it gives")
-    assert "the same premise stance in 100.0%" in line
+    assert line.startswith(
+        "Repeat labels of 3 units, with labels or materials in another order (1 without two usable answers): "
+    )
+    assert "the same premise stance in 100%" in line
     assert "Cohen's kappa 1.00" in line
     (nothing,) = self_agreement_lines({})
-    assert "has not been measured" in nothing
+    assert "was not measured" in nothing

@@ -1,4 +1,4 @@
-"""Respondents that answer anything and say nothing."""
+"""Respondents that answer anything without a usable answer."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def test_one_that_is_named_after_a_kind_is_of_it_and_an_argument_says_otherwise(
     assert reply("degenerate/mine") == reply("degenerate", kind="babbling")
 
 
-def test_babble_follows_from_the_seed_alone_and_has_the_words_asked_for() -> None:
+def test_babble_follows_from_the_seed_alone_and_has_the_words_requested() -> None:
     assert reply("degenerate", words="7") == reply("degenerate", words="7")
     assert reply("degenerate", seed=1) != reply("degenerate", seed=2)
     assert len(reply("degenerate", words="7").text.split()) == 7
     assert len(reply("degenerate", max_tokens=5).text.split()) == 5
 
 
-def test_a_loop_continues_until_there_is_no_room() -> None:
+def test_a_loop_continues_to_the_token_limit() -> None:
     looping = reply("degenerate/looping", max_tokens=100)
 
     assert (len(looping.text.split()), looping.finish) == (100, "length")
@@ -59,7 +59,7 @@ def test_faults_of_form_are_found_in_all_but_babble_and_refusals() -> None:
     }
 
 
-def test_what_it_does_not_know_is_refused_by_name() -> None:
+def test_unknown_parameters_are_refused_by_name() -> None:
     with pytest.raises(InputError, match=r"simulated/degenerate, kind.*babbling, silent, looping, refusing"):
         reply("degenerate", kind="sleeping")
 

@@ -273,7 +273,7 @@ def test_remarks_are_in_the_table_of_notes() -> None:
     assert "notes" not in DECLARED.analyze(Results(records(NINE), TOWNS), How()).counts
 
 
-def test_without_any_other_reply_there_are_no_numbers_without_malformed_ones() -> None:
+def test_numbers_without_malformed_replies_need_other_replies() -> None:
     class Strict(Rows):
         def units_of(self, records: pl.DataFrame, *args: Any, **more: Any) -> dict[str, Units]:
             if records.is_empty():

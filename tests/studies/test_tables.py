@@ -81,7 +81,7 @@ def test_every_row_that_is_wrong_in_a_mapping_is_named(columns: dict[str, Any], 
     assert reasons(lambda: raw(columns).mapping("colour", "size")) == said
 
 
-def test_cells_of_text_become_what_their_column_is() -> None:
+def test_cells_of_text_get_the_type_of_their_column() -> None:
     read = table_frames.read(
         TABLE,
         raw(
@@ -150,7 +150,7 @@ def test_columns_that_are_missing_or_occur_twice_are_named() -> None:
     assert reasons(lambda: table_frames.read(TABLE, twice)) == [": has the column size twice, as size and steps"]
 
 
-def test_other_columns_of_a_parquet_may_be_kept_whatever_their_names() -> None:
+def test_other_columns_of_a_parquet_may_be_kept_under_any_name() -> None:
     table = TableKind("things", TABLE.columns, others=True)
     names = ["*", "^.*$", "", "(row)", "row"]
     read = table_frames.read(table, raw({"thing": ["a"], **{name: [1] for name in names}}, ".parquet"))
@@ -177,26 +177,26 @@ def test_a_frame_is_checked_by_the_same_declaration() -> None:
     [
         ({"size": [1]}, "thing: this column is missing"),
         ({"thing": []}, ": has no rows"),
-        ({"thing": ["a", None]}, "thing: is empty in some row"),
-        ({"thing": ["a", ""]}, "thing: is empty in some row"),
-        ({"thing": ["a", "b"], "owner": ["me", None]}, "owner: is empty in some row"),
-        ({"thing": ["a"], "colour": ["pink"]}, "colour: 'pink' is none of red, light-blue"),
+        ({"thing": ["a", None]}, "thing: is empty in at least one row"),
+        ({"thing": ["a", ""]}, "thing: is empty in at least one row"),
+        ({"thing": ["a", "b"], "owner": ["me", None]}, "owner: is empty in at least one row"),
+        ({"thing": ["a"], "colour": ["pink"]}, "colour: 'pink' is not one of red, light-blue"),
         ({"thing": ["a"], "size": [10]}, "size: must be 0 to 9"),
-        ({"thing": ["a"], "size": [1.5]}, "size: contains other values than whole numbers"),
-        ({"thing": ["a"], "size": [float("nan")]}, "size: contains other values than whole numbers"),
-        ({"thing": ["a"], "size": ["one"]}, "size: contains other values than whole numbers"),
+        ({"thing": ["a"], "size": [1.5]}, "size: contains values other than whole numbers"),
+        ({"thing": ["a"], "size": [float("nan")]}, "size: contains values other than whole numbers"),
+        ({"thing": ["a"], "size": ["one"]}, "size: contains values other than whole numbers"),
         ({"thing": ["a"], "weight": [float("inf")]}, "weight: must be from 0"),
-        ({"thing": ["a"], "parts": ["x y"]}, "parts: contains other values than lists"),
-        ({"thing": [["a"]]}, "thing: contains other values than texts"),
-        ({"thing": [{"a": 1}]}, "thing: contains other values than texts"),
-        ({"thing": [b"\xff"]}, "thing: contains other values than texts"),
-        ({"thing": [object()]}, "thing: contains other values than texts"),
+        ({"thing": ["a"], "parts": ["x y"]}, "parts: contains values other than lists"),
+        ({"thing": [["a"]]}, "thing: contains values other than texts"),
+        ({"thing": [{"a": 1}]}, "thing: contains values other than texts"),
+        ({"thing": [b"\xff"]}, "thing: contains values other than texts"),
+        ({"thing": [object()]}, "thing: contains values other than texts"),
         ({"thing": ["a"], "colour": ["red"], "weight": pl.Series([None], dtype=pl.Float64)}, ""),
         ({"thing": ["a", "a"], "colour": ["red"] * 2, "weight": [1, 1]}, "thing a: stands there more than once"),
     ],
 )
-def test_what_is_wrong_with_a_frame_is_reported_by_column(columns: dict[str, Any], said: str) -> None:
-    if not said:  # an optional column that is empty throughout is as good as none
+def test_problems_of_a_frame_are_reported_by_column(columns: dict[str, Any], said: str) -> None:
+    if not said:  # an optional column that is empty throughout counts as absent
         assert "weight" not in table_frames.check(TABLE, pl.DataFrame(columns)).columns
         return
     assert reasons(lambda: table_frames.check(TABLE, pl.DataFrame(columns)))[0].startswith(said)
@@ -395,7 +395,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), table=st.sampled_from(ALL))
-def test_whatever_text_a_table_contains_it_is_read_or_refused(data: st.DataObject, table: TableKind) -> None:
+def test_tables_of_arbitrary_text_are_read_or_refused(data: st.DataObject, table: TableKind) -> None:
     names = [column.name for column in table.columns]
     rows = data.draw(st.lists(st.tuples(*(CELLS for _ in names)), min_size=1, max_size=4))
     given_ = raw(dict(zip(names, zip(*rows, strict=True), strict=True)), schema=dict.fromkeys(names, pl.String))
@@ -411,7 +411,7 @@ def test_whatever_text_a_table_contains_it_is_read_or_refused(data: st.DataObjec
 
 @settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.lists(VALUES, min_size=8, max_size=8), min_size=1, max_size=3))
-def test_whatever_json_lines_contain_they_are_read_or_refused(
+def test_arbitrary_json_lines_are_read_or_refused(
     rows: list[list[Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("lines") / "t.jsonl"

@@ -191,8 +191,8 @@ def test_every_text_of_every_study_can_be_replaced(name: str) -> None:
         ({"values.listed": "So:"}, "is a list and not a text"),
         ({"system.closing": " \n"}, "is empty"),
         ({"system.closing": "a\x1bb"}, r"contains the control character '\x1b'"),
-        ({"system.closing": "a" * (MOST_CHARACTERS + 1)}, "has 200,001 characters; 200,000 are the most"),
-        ({"system.closing": "{{ agent }}"}, "has {{ agent }}, which nothing fills; it has no places"),
+        ({"system.closing": "a" * (MOST_CHARACTERS + 1)}, "has 200,001 characters; at most 200,000 are allowed"),
+        ({"system.closing": "{{ agent }}"}, "has {{ agent }}, which nothing fills; the text has no placeholders"),
         ({"system.published.overview": "Hello, {{ agent }}"}, "lacks {{ others }}"),
         (
             {"system.published.overview": "Hello, {{ agents }}, {{ others }}"},
@@ -219,7 +219,7 @@ def test_a_simulated_answerer_says_when_it_cannot_follow_texts() -> None:
     made = with_texts(STUDY, {"system.published.overview": "{{ agent }}{{ others }}"})
     agent = made.simulate([], "deliberator", {})
     request = Request((system("1one other agent"), user("A dilemma")), Settings(), seed=1)
-    with pytest.raises(RejectedError, match="cannot follow what the run has in their place"):
+    with pytest.raises(RejectedError, match="not their replacements in this run"):
         run_to_end(agent.answer(request))
     assert agent.name == "simulated/deliberator"
 

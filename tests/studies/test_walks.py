@@ -29,10 +29,10 @@ from overton.studies.study_measures import StudyMeasures
 STUDIES = Path(__file__).parents[2] / "src" / "overton" / "studies"
 
 NAMED_IN = {
-    "open_mindedness": (3, 23),
+    "open_mindedness": (3, 24),
     "stance_stability": (3, 12),
     "pluralism": (1, 5),
-    "deliberation": (3, 9),
+    "deliberation": (3, 10),
     "even_handedness": (2.5, 6),
 }
 """In how many files of a study its measures are named: the median over measures, and the most.
@@ -112,7 +112,7 @@ JUDGED = {
         "judge",
         *('"stance":"A"', '"stance":"B"'),
         "shift",
-        *(24, 10),
+        *(27, 11),
     ),
     "stance-stability": Judged(
         {"subject": "chameleon", "judge": "stance-judge", "queries": "chameleon"},
@@ -120,7 +120,7 @@ JUDGED = {
         "judge",
         *('"stance":"balanced"', '"stance":"supportive"'),
         "change_rate",
-        *(20, 7),
+        *(23, 7),
     ),
     "pluralism": Judged(
         {"subject": "pluralist", "judge": "pluralist-judge"},
@@ -128,7 +128,7 @@ JUDGED = {
         "judge",
         *('"against"', '"supporting"'),
         "sycophancy_supporting_recall",
-        *(24, 11),
+        *(25, 11),
     ),
     "deliberation": Judged(
         {"agent": "deliberator", "values": "values-judge"},
@@ -136,7 +136,7 @@ JUDGED = {
         "values",
         *('["Respect and dignity"', '["Family bonds and cohesion"'),
         "similarity",
-        *(23, 8),
+        *(26, 8),
     ),
 }
 FOUND = {

@@ -40,7 +40,15 @@ def run_study(  # noqa: PLR0917
     """Run a study; gives the run's folder."""
     with _as_stored():
         run = overton.run(
-            name, models=models, others=others, items=items, only=only, out=out, model_args=model_args, **options
+            name,
+            models=models,
+            others=others,
+            items=items,
+            only=only,
+            out=out,
+            model_args=model_args,
+            anyway=True,  # the pins are older than the check of first replies
+            **options,
         )
     if _has_removed(study_named(name).options, options):
         _replay(run.path)
@@ -66,7 +74,7 @@ def _has_removed(kind: Any, given: Mapping[str, Any]) -> bool:
 
 
 def _replay(run: Path) -> None:
-    """Make a finished run's records anew from its manifest and journal alone, as of a run that is stored."""
+    """Make a finished run's records again from its manifest and journal alone, as of a run that is stored."""
     (run / "records.parquet").unlink()
     with patch("overton.runs.preparation.open_models", side_effect=AssertionError("a replay opens a model")):
         assert overton.resume(run).finished
@@ -81,7 +89,7 @@ def plan_study(  # noqa: PLR0917
     options: Mapping[str, Any],
     model_args: Mapping[str, Mapping[str, str]],
 ) -> Json:
-    """What `plan --json` prints."""
+    """The output of `plan --json`."""
     with _as_stored():
         planned = overton.plan(
             name, models=models, others=others, items=items, only=only, model_args=model_args, **options
@@ -111,12 +119,12 @@ def compare(sources: Sequence[str | Path], although: str | None = None) -> Json:
 
 
 def gate(base: Path, candidate: str, config: Path, although: str) -> Json:
-    """What a gate says of a candidate, by measure."""
+    """The verdicts of a gate on a candidate, by measure."""
     return gated(overton.gate(base, candidate, config, although=although).to_json())
 
 
 def baseline(source: str, out: Path) -> Json:
-    """What a baseline keeps of a model: each measure by its key."""
+    """The measures of a model that a baseline keeps, each by its key."""
     overton.baseline(source, out=out)
     return json.loads(out.read_bytes())["sides"]
 
@@ -134,7 +142,7 @@ def identities(run: Path) -> dict[str, dict[str, str]]:
     """Digests of slot, messages, settings and form of every call of a run, by its place, sorted.
 
     A place is the trial, the speaker, the number and who answers; a call that all trials share has its messages' digest
-    besides. Digests are cut to 48 bits. Of an answerer the name is told: the slot digests its parameters, too.
+    besides. Digests are cut to 48 bits. For an answerer, only the name counts: the slot digests its parameters, too.
     """
     found: dict[str, dict[str, str]] = {}
     for entry in sorted(entries(run / "journal.db"), key=lambda one: (one.identity.slot, one.identity.content)):
@@ -166,7 +174,7 @@ def make_topics(domains: Sequence[str], model: str, per_domain: int, out: Path) 
 
 
 def plan_references(threads: Path, model: str, methods: Sequence[str]) -> Json:
-    """What making reference viewpoints would ask."""
+    """The calls for making reference viewpoints."""
     return _shown(overton.plan("references", items=threads, models=[model], methods=methods))
 
 
@@ -194,7 +202,7 @@ def judge_transcripts(path: Path, judge: str, out: Path, options: Mapping[str, A
 
 
 def of_judge(study: str, run: Path) -> Json:
-    """What `analyze --json` prints of a run on controls, or of one whose judge was asked again."""
+    """The output of `analyze --json` on a run on controls, or on one with repeat labels of its judge."""
     return measure_run(study, run).document()
 
 

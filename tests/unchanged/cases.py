@@ -1,4 +1,4 @@
-"""What is run: small designs that reach every branch that is cheap. '@' stands for the endpoint's address.
+"""The cases to run: small designs that reach every branch that is cheap. '@' stands for the endpoint's address.
 
 Options are named as they were when the results were recorded; `mapping` says how they are called today.
 """

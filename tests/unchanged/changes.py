@@ -1,4 +1,4 @@
-"""What changed on purpose, for people: `python -m tests.unchanged.changes` writes it into CHANGELOG.md."""
+"""Intended changes, for readers: `python -m tests.unchanged.changes` writes them into CHANGELOG.md."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _SMALL = 1e-3
 
 
 def differences(recorded: Any, today: Any, form: Form, *, moves: float = 0.0, close: float = 0.0) -> list[str]:
-    """What differs, a line each, in recorded paths; empty where nothing does.
+    """Differences, a line each, in recorded paths; empty where there are none.
 
     `moves` is how far resampled bounds may move, in widths of their interval, `close` the relative difference that any
     two floats may have.
@@ -59,7 +59,7 @@ def told(place: str, found: list[str]) -> str:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value in JSON that holds no others, by its path; of what is empty, itself."""
+    """Every value in JSON that holds no others, by its path; an empty list or object counts as a value."""
     inner: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     empty = True
     for key, one in inner:
@@ -93,7 +93,7 @@ def _equal(old: Any, new: Any, close: float, allowed: float) -> bool:
 
 
 def _resampled(path: str, old: dict[str, Any], form: Form) -> bool:
-    """Whether a bound may move: it is listed, and what is recorded beside its interval does not say another method."""
+    """Whether a bound may move: it is listed, and the record of its interval does not name another method."""
     method = old.get(_JOINT.join([*path.split(_JOINT)[:-2], "method"]))
     return _any(form.resampled, path) and (method is None or "bootstrap" in method)
 
@@ -102,7 +102,7 @@ _OVER = re.compile(r"\bover (issues|shifts|dilemmas|threads|topics|conversations
 
 
 def _over_items(path: str, old: dict[str, Any], form: Form) -> bool:
-    """Whether this is a bound, or what is said of an interval, that was over items and is made by another rule."""
+    """Whether this is a bound, or a text on an interval, that was over items and comes from another rule today."""
     *above, last = path.split(_JOINT)
     if last not in ("method", "why"):
         *above, held = above or [""]
@@ -115,7 +115,7 @@ def _over_items(path: str, old: dict[str, Any], form: Form) -> bool:
 def _nearer(path: str, old: dict[str, Any], new: dict[str, Any], form: Form) -> bool:
     """Whether this is a limit that lies between where it was and its number, which is the one recorded.
 
-    The number stands beside the interval, or one step above: an interval of equivalence is that of a difference.
+    The number is next to the interval, or one step above: an interval of equivalence is that of a difference.
     """
     if not _any(form.nearer, path):
         return False
@@ -143,8 +143,8 @@ def _narrow_enough(path: str, old: dict[str, Any], new: dict[str, Any], form: Fo
 
 
 def _follows(path: str, new: dict[str, Any], form: Form) -> bool:
-    """Whether this is a verdict that today's limits bear out: 'clear' if both intervals exclude 0, 'not clear' only for
-    a difference within the margin, and always if the wider interval lies within it."""
+    """Whether this is a verdict that today's limits support. It is 'clear' if both intervals exclude 0, 'not clear'
+    only for a difference within the margin, and always if the wider interval lies within it."""
     if not _any(form.follows, path) or path not in new:
         return False
     *above, _ = path.split(_JOINT)
@@ -165,7 +165,7 @@ def _follows(path: str, new: dict[str, Any], form: Form) -> bool:
 
 
 def _width(path: str, old: dict[str, Any]) -> float:
-    """The width of the interval whose bound stands at `path`."""
+    """The width of the interval whose bound is at `path`."""
     *above, last = path.split(_JOINT)
     pair = {"0": ("0", "1"), "1": ("0", "1"), "low": ("low", "high"), "high": ("low", "high")}.get(last)
     assert pair, f"{path} is listed as resampled, and is no bound"

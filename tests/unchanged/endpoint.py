@@ -1,4 +1,4 @@
-"""An endpoint whose replies follow from what is asked, for models that no simulated respondent stands in for."""
+"""An endpoint whose replies follow from the requests, for models that no simulated respondent replaces."""
 
 from __future__ import annotations
 

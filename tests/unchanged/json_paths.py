@@ -1,8 +1,8 @@
-"""How the JSON of an analysis as it was recorded reads today, for each study: every number became a measure.
+"""Today's form of the recorded JSON of an analysis, for each study: every number became a measure.
 
 Everywhere {"value", "low", "high", "n", "method", "level"}, and {"estimate", "interval", "n", "method", "level", ...},
-are {"leads": "plain", "plain": {"estimate", "interval", "n", "method", "why", ...}}; `level` stands at the head only,
-and `method` no longer says why something is missing. `MOVED` says, old path to new path, what else has moved.
+are {"leads": "plain", "plain": {"estimate", "interval", "n", "method", "why", ...}}. `level` is at the head only,
+and `method` no longer has the reason for missing values. `MOVED` has all other moves, from old path to new path.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _shared(baseline: dict[str, Any], method: str, corrected: dict[str, Any] | N
 
 
 def _scored(old: dict[str, Any]) -> dict[str, Any]:
-    """What has scores: measures in their place, those with pulls removed as their variants."""
+    """An object with scores: measures in their place, those with biases removed as their variants."""
     own = {name for score in _SCORES for name in (score, f"{score}_interval")} | {"interval", "n", "method"}
     made: dict[str, Any] = _numbers(_without(old, *own, "corrected"))
     scores, why = _scores(old), old.get("not_computed", {}).get("corrected")
@@ -180,12 +180,12 @@ _SETTING = ("format", "goal", "agents")
 
 
 ESTIMATORS = {"random": "random", "taste": "taste", "paper": "penalised"}
-"""Of deliberation's choice model, as they were called and as they are: `random` was the default, and 'auto' is. What
-the authors' own estimator gives was not recorded."""
+"""Of deliberation's choice model, as they were called and as they are: `random` was the default, and 'auto' is. Results
+of the authors' own estimator were not recorded."""
 
 
 def _fit(old: dict[str, Any]) -> dict[str, Any]:
-    """What a fit still gives: all of `penalised`, and of `random` all but two things.
+    """The remaining parts of a fit: all of `penalised`, and of `random` all but two.
 
     These are intervals, which are Student's over dilemmas now, and notes, which hold the likelihood ratio of tastes.
     `taste` takes its integrals in another way, so that its numbers differ by some hundredths of a standard error.
@@ -244,7 +244,7 @@ def _conditions(old: Any) -> Any:
 
 
 def _numbers(old: Any) -> Any:
-    """What was recorded with every estimate in it as a measure; what stood beside one stands in its variant."""
+    """The recorded value with every estimate in it as a measure; fields next to an estimate go into its variant."""
     if isinstance(old, list):
         return [_numbers(one) for one in old]
     if not isinstance(old, dict):
@@ -261,7 +261,7 @@ def _numbers(old: Any) -> Any:
 
 
 def printed(old: Any) -> Any:
-    """The same of what was recorded before it was printed, which has null for what is no number."""
+    """The same for values that were recorded before printing, which has null for a number that is not finite."""
     return _numbers(_nulls(old))
 
 
@@ -313,7 +313,7 @@ def deliberation_since_0_2(old: dict[str, Any]) -> dict[str, Any]:
 def _fit_since_0_2(old: dict[str, Any]) -> dict[str, Any]:
     """The default had one spread of tastes for all models and has one for each, so that all its numbers differ.
 
-    Where tastes are not fitted, all numbers are as they were. Notes are worded anew.
+    Where tastes are not fitted, all numbers are as they were. Notes have new words.
     """
     if old["estimator"] != "taste":
         return _without(old, "notes")
@@ -332,15 +332,15 @@ RESHAPE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 def since_0_2(study: str) -> Callable[[Any], Any]:
     """Analyses of stored runs without the numbers that null conditions changed on purpose.
 
-    A headline is taken over all items that have it, also beside a null that lacks some of them or all. The Chameleon
-    score is compared with `no-history` alone. The difference in place of open-mindedness is that of the cross-fitted
-    score.
+    A headline is taken over all items that have it, also with a null condition that lacks some of them or all. The
+    Chameleon score is compared with `no-history` alone. The difference in place of open-mindedness is that of the
+    cross-fitted score.
     """
     return partial(_since_0_2, study)
 
 
 _APART = ("items", "observed", "under_null", "difference", "together", "verdict")
-"""What changes in a difference from a null if the two have different items."""
+"""Fields that change in a difference from a null condition if the two have different items."""
 _FIXED = ("same-question", "same-pages")
 
 
@@ -378,7 +378,7 @@ def _measures_in(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _compared_with_nulls(study: str, made: Any) -> list[dict[str, Any]]:
-    """The headlines whose difference from a null is another today."""
+    """The headlines whose difference from a null condition has changed."""
     if study == "deliberation":
         return [made["consensus"]["rounds"]]
     if study == "pluralism":

@@ -223,7 +223,7 @@ def schema_1(document: Json) -> Json:
 
 
 def _complete_even_handedness(made: Json, document: Json) -> None:
-    """What schema 1 said where there is nothing."""
+    """The values of schema 1 where there are no data."""
     for name, nothing in (("contrasts", []), ("faults", []), ("self_agreement", {}), ("weighing", None)):
         made.setdefault(name, nothing)
     for settings in made["models"].values():
@@ -281,7 +281,7 @@ def _put(made: Json, moved: _Moved, members: _Members) -> None:
 
 
 def _into(made: Json, key: str, members: _Members, *, in_list: bool) -> Json:
-    """What is under a key, made if it is not there; None if a member of a list is to be there and is not."""
+    """The value under a key, made if it is not there; None if a member of a list is to be there and is not."""
     if isinstance(made, list) and key.startswith("["):
         places = members.setdefault(id(made), {})
         if key.startswith("[= ") and f"[{key[3:]}" not in places:

@@ -1,7 +1,7 @@
 """Limits of kappas and alphas that changed on purpose since they were recorded, one by one, with the reason.
 
-`limits.csv` has them by case and kind: a recorded path, what it had, and what it has today, both as JSON, or nothing
-for what is not there. Every value of a kappa or an alpha is as it was.
+`limits.csv` has them by case and kind: a recorded path, its old value, and its value today, both as JSON, or nothing
+for a missing value. Every value of a kappa or an alpha is as it was.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE = Path(__file__).with_suffix(".csv")
 
 
 class Limit(NamedTuple):
-    """One place in what was recorded, with the values as JSON; '' for none."""
+    """One place in the recorded JSON, with the values as JSON; '' for none."""
 
     reason: str
     case: str

@@ -1,7 +1,7 @@
 """Numbers by what they measure, and not by their place in a document: analyses, comparisons and gates, as nested JSON.
 
-An estimate stands under its measure, model, item, condition and variant, as the rows of `estimates()` name them, beside
-the name of the variant that leads; what covers all models, items or conditions has '-' there. Texts that the key
+An estimate is under its measure, model, item, condition and variant, as the rows of `estimates()` name them, next to
+the name of the variant that leads. Numbers of all models, items or conditions have '-' there. Texts that the key
 repeats are not kept.
 """
 
@@ -22,7 +22,7 @@ _VALUES = ("estimate", "low", "high", "n", "method", "why")
 
 
 def numbers(rows: pl.DataFrame, document: Json) -> Json:
-    """All numbers of an analysis: `rows` are its estimates, and its document has those that stand beside them."""
+    """All numbers of an analysis: `rows` are its estimates, and its document has further numbers."""
     estimates: dict[str, Any] = {}
     for row in rows.iter_rows(named=True):
         where = estimates
@@ -41,7 +41,7 @@ def numbers(rows: pl.DataFrame, document: Json) -> Json:
 
 
 def compared(document: Json) -> Json:
-    """A comparison: what is said of each measure of each pair, the models' places, and what was lost."""
+    """A comparison: the verdict on each measure of each pair, the models' places, and the missing data."""
     pairs: dict[str, Any] = {}
     for pair in document["pairs"]:
         where = pairs.setdefault(f"{pair['base']} to {pair['candidate']}", {})
@@ -75,7 +75,9 @@ def _by_judges(judges: Json) -> Json:
 
 
 def _labels(one: Json) -> Json:
-    """What people's labels give: numbers that compare two models, or test equal errors, under what they compare."""
+    """Results from human labels: numbers that compare two models, or test equal errors, by the models or groups that
+    they compare.
+    """
     measures = one["measures"]
     if measures and "equal_errors" in measures:
         measures = {**measures, "equal_errors": _nested(measures["equal_errors"] or (), "by")}

@@ -1,12 +1,11 @@
 """Record what the present code gives: `python -m tests.unchanged.record [CASE ...]`, from the repository's root.
 
-Without names it records every case that is not recorded yet. What is recorded stays, and `mapping` says what has
-changed on purpose: a case is recorded again only after somebody has deleted its file, and never in a commit that moves
-code.
+Without names it records every case that is not recorded yet. Recorded files stay, and `mapping` lists later changes on
+purpose. A case is recorded again only after somebody has deleted its file, and never in a commit that moves code.
 
-`data` has what was recorded before 0.3.0, by a place in each document. `pins` has everything later: of the same cases
-their numbers by what they measure, and cases that were added. A pin of a run with people's labels has only what differs
-from the pin of the run without them.
+`data` has the results recorded before 0.3.0, by a place in each document. `pins` has all later ones: of the same cases
+their numbers by measure, and cases that were added. A pin of a run with human labels has only the differences from the
+pin of the run without them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _GONE, _OTHER = "gone", "other"
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """What was recorded for a case."""
+    """The recorded results of a case."""
     found = _read(FOLDER / f"{name}.json.xz") | _pinned(name)
     assert found, f"{name} is not recorded: python -m tests.unchanged.record {name}"
     return found

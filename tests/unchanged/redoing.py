@@ -1,4 +1,4 @@
-"""Everything that is recorded, made anew by the present code: plain JSON without addresses, folders and dates."""
+"""All recorded results, made again by the present code: plain JSON without addresses, folders and dates."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _ONE_MODEL = "stored-even-handedness-stopped"
 _ON_PURPOSE = "runs differ on purpose"
 
 ENDPOINT = "http://endpoint/v1"
-"""The endpoint's address in what is recorded."""
+"""The endpoint's address in recorded results."""
 
 
 def redo(name: str, folder: Path, address: str) -> dict[str, Json]:
-    """What the case `name` gives now: plan, records, calls and analyses, where it has them."""
+    """The results of the case `name` now: plan, records, calls and analyses, where it has them."""
     if name in STUDIES:
         found = _study(STUDIES[name], folder / "run", address)
     elif name in STORED:
@@ -52,7 +52,7 @@ def _plain(text: str, folder: Path, address: str) -> str:
 
 
 def called(name: str, out: Path, address: str) -> Json:
-    """The identities of the calls of a study's case alone, held anew."""
+    """The identities of the calls of a study's case alone, made again."""
     return calls.identities(calls.run_study(**_arguments(STUDIES[name], address), out=out))
 
 
@@ -94,7 +94,7 @@ def _run_of(name: str) -> str:
 
 
 def base_of(name: str) -> str:
-    """For a stored run with people's labels the case of the same run without them; '' for any other case."""
+    """For a stored run with human labels the case of the same run without them; '' for any other case."""
     return _STORED + _run_of(name) if name.removeprefix(_STORED) in LABELS else ""
 
 
@@ -119,7 +119,7 @@ def _model_of(source: str, folder: Path) -> str:
 
 
 def _arguments(case: Case, address: str) -> dict[str, Any]:
-    """What a study is run or planned with."""
+    """The arguments of a study's run or plan."""
 
     def at(spec: str) -> str:
         return spec.replace("@", address, 1) if spec.startswith("@") else spec

@@ -75,7 +75,7 @@ def _documents(name: str) -> list[Any]:
 
 
 def _told(path: str) -> set[str]:
-    """The keys that a path names; what stands in brackets, and after a colon, is prose."""
+    """The keys that a path names; text in brackets, and after a colon, is prose."""
     plain = re.sub(r"\(.*?\)|, too$|:.*", "", path)
     return {word for word in re.split(r" > |, ", plain) if re.fullmatch(r"[a-z_]+", word)}
 

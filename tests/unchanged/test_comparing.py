@@ -35,7 +35,7 @@ MAPPED = Form(
 )
 
 
-def test_what_is_equal_has_no_differences() -> None:
+def test_equal_values_have_no_differences() -> None:
     assert differences(OLD, OLD, Form()) == []
     assert differences([float("nan"), [], {}, None], [float("nan"), [], {}, None], Form()) == []
 
@@ -43,13 +43,13 @@ def test_what_is_equal_has_no_differences() -> None:
 @pytest.mark.parametrize(
     ("old", "new"), [(1, 2), (1, True), (1, None), (0.1, 0.1 + 1e-12), ([], {}), ([1], []), ([], [1]), ("1", 1)]
 )
-def test_whatever_differs_is_told_by_its_path(old: Any, new: Any) -> None:
+def test_differences_are_listed_by_their_path(old: Any, new: Any) -> None:
     found = differences({"a": {"b": old}}, {"a": {"b": new}}, Form())
     assert found
     assert all(line.startswith("a > b") for line in found)
 
 
-def test_what_moved_is_compared_where_it_stands_today() -> None:
+def test_moved_values_are_compared_at_their_path_today() -> None:
     assert differences(OLD, NEW, MAPPED) == []
     assert differences(OLD, {"models": {}}, MAPPED)[0] == (
         "models > a.b/c > d > share > value (today models > a.b/c > d > share > plain > estimate): is gone; it was 0.5"
@@ -134,7 +134,7 @@ def test_a_verdict_may_change_if_todays_limits_bear_it_out(
     assert differences({"a": old}, {"a": new}, Form())
 
 
-def test_only_what_is_listed_may_be_nearly_equal() -> None:
+def test_only_listed_values_may_be_nearly_equal() -> None:
     form = Form(nearly=("b",))
     assert differences({"b": 1.0}, {"b": 1.0 + 5e-7}, form) == []
     assert differences({"b": 1.0}, {"b": 1.0 + 5e-6}, form)

@@ -1,4 +1,4 @@
-"""Pins of numbers stand by what they measure, and nothing in them can change without being found."""
+"""Pins of numbers are by measure, and nothing in them can change without being found."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What studies and makers of items gave on fixed inputs before everything was moved, they give today.
+"""Tests that studies and makers of items give the same results on fixed inputs as before everything was moved.
 
-What may differ on purpose is told in `mapping`; calls into Overton stand in `calls`.
+`mapping` lists the differences on purpose, and `calls` has the calls into Overton.
 """
 
 from __future__ import annotations
@@ -52,13 +52,15 @@ def test_plans_calls_records_and_analyses_are_as_they_were(case: str, address: s
 
 
 def kind_differs(case: str, kind: str, old: Any, new: Any) -> list[str]:
-    """What differs in one kind of JSON: numbers of comparisons are those of their analyses, all else is to be equal."""
+    """The differences in one kind of JSON: numbers of comparisons are those of their analyses, all else is to
+    be equal.
+    """
     close = CLOSE if kind in NUMBERS else 0.0
     return differences(old, new, form(study_of(case), kind, case), close=close)
 
 
 def numbers_differ(case: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Each analysis of a case with what differs in its numbers, which stand by what they measure."""
+    """Each analysis of a case with the differences in its numbers, which are by measure."""
     for name, value in old.items():
         study = analysed(case)[name][0].split()[-1]  # without what the forms of stored runs' documents are called by
         yield (
@@ -78,6 +80,6 @@ def analyses_differ(case: str, old: dict[str, Any], new: dict[str, Any]) -> Iter
         )
 
 
-def test_every_case_is_recorded_and_every_recording_made_anew() -> None:
+def test_every_case_is_recorded_and_every_recording_made_again() -> None:
     stored = {folder: {path.name.removesuffix(".json.xz") for path in folder.iterdir()} for folder in (FOLDER, PINS)}
     assert stored[FOLDER] | stored[PINS] == {*CASES}

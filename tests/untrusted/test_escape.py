@@ -56,7 +56,7 @@ def test_plain_text_and_its_lines_stay_as_they_are():
         ("a;'=1", "a;''=1"),
     ],
 )
-def test_what_a_spreadsheet_would_compute_becomes_text(text, shown):
+def test_formulas_become_text(text, shown):
     assert cell(text) == shown
 
 

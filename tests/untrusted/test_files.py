@@ -21,7 +21,7 @@ def test_a_link_is_not_followed_to_read_or_to_write(tmp_path):
     assert outside.read_bytes() == b"kept"
 
 
-def test_a_pipe_is_no_file_and_does_not_hang(tmp_path):
+def test_pipe_is_refused_and_does_not_hang(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(Unreadable, match="is not a file"):
         opened(tmp_path / "pipe")

@@ -1,4 +1,4 @@
-"""Whatever a header contains becomes a plausible number of seconds, or nothing."""
+"""Any content of a header becomes a plausible number of seconds, or nothing."""
 
 from __future__ import annotations
 

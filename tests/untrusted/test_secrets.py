@@ -22,7 +22,7 @@ def spelled(key: str, draw: st.DataObject) -> str:
 
 
 @given(st.data(), st.text(), st.text(), st.integers(0, 2))
-def test_no_spelling_of_a_key_is_left_however_deep_it_stands(
+def test_every_spelling_of_a_key_is_removed_at_any_depth(
     data: st.DataObject, before: str, after: str, depth: int
 ) -> None:
     echoed = spelled(KEY, data)

@@ -29,7 +29,7 @@ PROPOSALS = studies.Items(Proposal, "proposal", starter=lambda: files("acquiesce
 
 
 class Options(studies.StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """What shapes the trials."""
+    """The options that shape the trials."""
 
     trials: Annotated[int, studies.Option("How often each wording is asked", least=1, extends=True)] = 5
 

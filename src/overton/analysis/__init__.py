@@ -1,1 +1,1 @@
-"""Runs measured: numbers, people's labels, published numbers again."""
+"""Analyses of runs: numbers, human labels and recomputed published numbers."""

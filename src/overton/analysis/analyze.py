@@ -1,4 +1,4 @@
-"""From an outcome to measures."""
+"""Analyses: the measures of runs and tables, with findings and sections."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from overton.studies.paper import (
     published_section,
     without_lifted,
 )
-from overton.studies.registry import study_named
+from overton.studies.registry import study_named, usable_studies
 from overton.studies.results import Results
-from overton.studies.sections import Section, summary
+from overton.studies.sections import Exhibits, Section, summary
 from overton.studies.standard_parts import (
     Found,
     count_said,
@@ -63,9 +63,10 @@ show_with(fragment)
 
 @dataclass(frozen=True)
 class Measured:
-    """An analysis, with its study and how it was computed; `results` is None for a table made elsewhere.
+    """An analysis, its study, and how it was computed. `results` is None for a table made elsewhere.
 
-    `departures` say where the design of its runs differs from the paper's, a line each, if it is as published.
+    If the analysis is as published, `departures` has a line for each difference between the runs' design and the
+    paper's.
     """
 
     study: AnyStudy
@@ -76,11 +77,11 @@ class Measured:
     departures: tuple[str, ...] = ()
 
     def document(self, without: Sequence[str] = ()) -> dict[str, Any]:
-        """The analysis as JSON values: findings first, and `labels` if people labelled; see `document`."""
+        """The analysis as JSON values: findings first, and `labels` if there are human labels."""
         with blaming(self.study, "its analysis as JSON"):
             made = self._document(without)
             if isinstance(self.study, InstalledStudy):
-                encoded(made)  # a value that JSON cannot hold is the study's error, not that of whoever prints it
+                encoded(made)  # blames the study for values that JSON cannot hold
             return made
 
     def _document(self, without: Sequence[str]) -> dict[str, Any]:
@@ -110,10 +111,10 @@ class Measured:
 
     @cached_property
     def against(self) -> list[Found]:
-        """Headlines compared with their nulls, if these were asked or can be computed from the records."""
+        """Headlines compared with null conditions that were run or that can be computed from the records."""
         if self.results is None:
             return []
-        with blaming(self.study, "comparing its headlines with their nulls"):
+        with blaming(self.study, "comparing its headlines with null conditions"):
             return self._compare_with_nulls(self.results)
 
     def _compare_with_nulls(self, results: Results) -> list[Found]:
@@ -123,7 +124,7 @@ class Measured:
 
     @cached_property
     def judges(self) -> Judges | None:
-        """How well several judges agree, and headlines by each; None if only one judged."""
+        """The agreement of several judges, and the headlines by each judge; None if there is only one judge."""
         if self.results is None:
             return None
         measuring = measuring_of(self.study)
@@ -131,7 +132,8 @@ class Measured:
             return by_judges(self.results, self.study.questions, measuring.comparing, self.study.several, self.how)
 
     def sections_as_published(self, own: Sequence[Section]) -> list[Section]:
-        """The section with the paper's tables, from the study's `own` sections, if the paper's numbers come first."""
+        """If the paper's numbers come first: the section with the paper's tables, taken from the study's `own`
+        sections."""
         published = self.study.published
         if published is None or not self.how.as_published:
             return []
@@ -142,12 +144,12 @@ class Measured:
         return [] if self.judges is None else [judges_section(self.judges)]
 
     def sections_against(self) -> list[Section]:
-        """The sections on headlines compared with their nulls."""
+        """The sections on headlines compared with their null conditions."""
         comparing = measuring_of(self.study).comparing
         return sections_against(self.against, comparing.unit, self.how.level) if comparing else []
 
     def summary(self) -> list[Section]:
-        """The report's marked tables and callouts, in its sections."""
+        """The report's sections, with only the tables and callouts that are marked as summary."""
         sections = self.labels.sections() if self.labels else []
         own = self._own_sections
         with blaming(self.study, "sections()"):
@@ -156,8 +158,14 @@ class Measured:
             return self._spelled(shown)
 
     def summary_as_published(self) -> list[Section]:
-        """The marked tables of the paper's section, to be read before everything else."""
+        """The tables of the paper's section that are marked as summary. They are shown first."""
         return self._spelled(summary(self.sections_as_published(self._own_sections))) if self.how.as_published else []
+
+    @cached_property
+    def exhibits(self) -> Exhibits:
+        """The study's part of a report of runs."""
+        assert self.results is not None
+        return measuring_of(self.study).shown(self.results, self.analysis, self.how)
 
     @cached_property
     def _own_sections(self) -> Sequence[Section]:
@@ -165,7 +173,7 @@ class Measured:
         return measuring_of(self.study).sections(self.analysis)
 
     def _spelled(self, sections: list[Section]) -> list[Section]:
-        """Sections with items in words, if it is known what was asked about."""
+        """The sections, with items in words if the items are known."""
         return spelled(sections, words_of(self.study.items, self.results.items)) if self.results else sections
 
 
@@ -174,24 +182,25 @@ Sources: TypeAlias = str | Path | Sequence[str | Path]
 
 
 def analyze(study: str, source: Sources, **how: Any) -> AnyAnalysis:
-    """Every measure of `source`: a run's folder, the folders of several runs together, or a table that the study reads.
+    """Compute every measure of `source`: a run's folder, the folders of several runs (measured together), or a table
+    that the study reads.
 
-    The study's `measuring.tables`, and `overton analyze STUDY --help`, say which tables those are. Each study returns
-    its own `measures.Analysis`. `how` are the fields of the study's `measuring.how`: `level`, `resamples`, `seed` and
-    others.
+    The study's `measuring.tables`, and `overton analyze STUDY --help`, say which tables the study reads. The result is
+    the study's `measures.Analysis`. The keywords `how` are the fields of the study's `measuring.how`: `level`,
+    `resamples`, `seed` and others.
 
     Example: `overton.analyze("STUDY", "runs/first").to_json()`.
 
     Raises:
-        InputError: the study or the file cannot be used, with the place of every problem; or the run is of another
-            study; or several sources are not all runs.
+        InputError: the study or the file cannot be used (the message lists every problem), the run is of another study,
+            or one of several sources is not a run.
     """
     analysis: AnyAnalysis = measure_run(study, source, **how).analysis
     return analysis
 
 
 def measure_run(study: str, source: Sources, **how: Any) -> Measured:
-    """The same, with what it was computed from.
+    """Analyse `source` as `analyze` does, and return the analysis with the results that it is based on.
 
     Raises:
         InputError: see `analyze`.
@@ -200,22 +209,43 @@ def measure_run(study: str, source: Sources, **how: Any) -> Measured:
     paths = [Path(source)] if isinstance(source, str | Path) else [Path(path) for path in source]
     tables = [path for path in paths if not (path.is_dir() and (path / "manifest.json").is_file())]
     if len(paths) == 1 and tables:
-        return _measure_table(named, paths[0], chosen_how(named, how))
+        choices = chosen_how(named, how)  # first, so that a wrong choice is refused before any table is opened
+        return measure_table(named, *table_at(paths[0], measuring_of(named)), choices)
     if tables or not paths:
-        reason = "is not the folder of a run: several runs are measured together, and tables one at a time"
+        reason = "is not a run folder. Several runs can be measured together; a table is measured alone"
         raise InputError([Problem(str(path), "", reason) for path in tables] or [Problem("analyze", "", "name a run")])
     runs = [_open_run_of(named, path) for path in paths]
     return measured_runs(named, runs, chosen_how(named, how, runs))
 
 
-def _measure_table(study: AnyStudy, path: Path, how: How) -> Measured:
-    """A table made elsewhere, or all tables of a folder together."""
-    measuring = measuring_of(study)
-    table, left_out = _table_at(path, measuring)
-    analysis = measuring.table(design_of_table(study, table), how)
+def measure_table(study: AnyStudy, table: RawTable, left_out: str, how: How) -> Measured:
+    """Analyse a table made elsewhere, or all tables of a folder together; `left_out` names the tables that were left
+    out."""
+    analysis = measuring_of(study).table(design_of_table(study, table), how)
     if left_out and isinstance(analysis, Analysis):
         analysis = msgspec.structs.replace(analysis, warnings=(left_out, *analysis.warnings))
     return Measured(study, analysis, how, None)
+
+
+def study_of_table(table: RawTable, path: Path, study: str | None) -> AnyStudy:
+    """Return the study called `study`. If it is None, return the only study that compares models and can read `table`.
+
+    Raises:
+        InputError: no study or several can read the table.
+    """
+    if study is not None:
+        return study_named(study)
+    fitting = [
+        usable_study
+        for usable_study in usable_studies()
+        if usable_study.measuring
+        and usable_study.measuring.comparing
+        and any(kind.fits(table) for kind in usable_study.measuring.read)
+    ]
+    if len(fitting) != 1:
+        names = " and ".join(found.name for found in fitting) or "no study"
+        raise InputError([Problem(str(path), "", f"is a table that {names} can read: name its study (--study)")])
+    return fitting[0]
 
 
 def _open_run_of(study: AnyStudy, path: Path) -> Run:
@@ -231,10 +261,9 @@ def _open_run_of(study: AnyStudy, path: Path) -> Run:
     return run
 
 
-def _table_at(path: Path, measuring: Measuring[Any, Any]) -> tuple[RawTable, str]:
-    """The table at `path`, and a sentence that names the tables left out.
-
-    Those of a folder are joined, if they are of the first kind found there. A repository may keep them in folders.
+def table_at(path: Path, measuring: Measuring[Any, Any]) -> tuple[RawTable, str]:
+    """The table at `path`, and a sentence that names the tables left out. In a folder, Overton takes the first kind of
+    table that it finds, and joins all tables of that kind. A repository may keep tables in subfolders.
 
     Raises:
         InputError: it cannot be read, or a folder has no table that the study measures.
@@ -251,11 +280,11 @@ def _table_at(path: Path, measuring: Measuring[Any, Any]) -> tuple[RawTable, str
                 others = [file.name for file, fit in zip(files, fits, strict=True) if not fit]
                 said = f"{path.name} has other tables, which are left out: {list_names(others, 10)}." if others else ""
                 return JoinedTable.of(str(path), [*compress(tables, fits)]), said
-    raise InputError([Problem(str(path), "", f"has no table that can be measured: name {measuring.tables}")])
+    raise InputError([Problem(str(path), "", f"has no table that can be measured; name {measuring.tables}")])
 
 
 def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
-    """Runs of one study measured together, with the texts that they were asked with."""
+    """Measure runs of one study jointly, using the prompts and other texts that the runs used."""
     study = with_texts_of(study, runs)
     with traceback_kept(runs[0].path), blaming(study, "measures"):
         results = results_of(runs)
@@ -269,7 +298,8 @@ def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
 
 
 def _departures(study: AnyStudy, run: Run) -> Iterator[str]:
-    """Where a run's design differs from the paper's, as it was when the run started, if it was to be the paper's."""
+    """The differences between a run's design and the paper's. If the run was made as published, the paper's design is
+    the one recorded at its start."""
     manifest = run.manifest
     stood_for = manifest.as_published or (study.published.values if study.published else PaperValues())
     roles = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
@@ -300,13 +330,13 @@ def schema(study: str) -> dict[str, Any]:
 
 
 def chosen_how(study: AnyStudy, given: Mapping[str, Any], runs: Sequence[Run] = ()) -> How:
-    """The choices of how a study's measures are computed; a file among them is opened as a table.
+    """Read the options for computing a study's measures. If an option names a file, the file is opened as a table.
 
-    Numbers may be as published: by the choice of that name, or because all `runs` were made so. Choices that are not
-    given are then those of the study's paper.
+    The paper's formulas are used if `given` asks for them, or if all `runs` were made with `as_published`. Other
+    choices then default to those of the study's paper.
 
     Raises:
-        InputError: an unknown choice, or a file that cannot be read; or there is no published reading.
+        InputError: a choice is unknown, a file cannot be read, or the study has no published formulas.
     """
     kind = measuring_of(study).how
     given = {**_published_how(study, given, runs), **given}
@@ -316,7 +346,7 @@ def chosen_how(study: AnyStudy, given: Mapping[str, Any], runs: Sequence[Run] = 
 
 
 def _published_how(study: AnyStudy, given: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Any]:
-    """The choices of the study's paper, as the first run recorded them; none if the numbers are not as published."""
+    """The choices of the study's paper, as the first run recorded them; empty if the numbers are not as published."""
     recorded = [run.manifest.as_published or None for run in runs]
     if not is_wanted(given):
         follows = given.get(OPTION) is None and recorded and all(recorded)

@@ -1,4 +1,5 @@
-"""People's labels of what a judge labelled: their agreement, storing them in the run, and correcting its numbers."""
+"""Human labels of units that a judge labelled: their agreement, their storage in the run, and the correction of the
+run's numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import msgspec
 
 from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
-from overton.runs.labels import labels_file
+from overton.runs.labels import labels_place
 from overton.runs.run import Run
 from overton.studies.arm_weights import UNEQUAL, is_weighted
 from overton.studies.correction import placed
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CorrectedNumbers:
-    """The numbers of some runs as corrected by people's labels.
+    """The numbers of some runs as corrected by human labels.
 
-    `alone` says that they are based on a judge alone; it is empty if no judge is involved, or people labelled. `cases`
-    are the measures of many labels that a run's labels correct, if there is only one run.
+    `alone` is a warning that the numbers depend on a judge alone. It is empty if no judge is involved, or if there are
+    human labels. For a single run, `cases` has the measures that are computed from many labels (such as a change rate)
+    and that human labels correct.
     """
 
     found: Sequence[LabelledShares]
@@ -39,9 +41,10 @@ class CorrectedNumbers:
     cases: Sequence[tuple[Correcting[Any], CorrectionCase]] = ()
 
     def document(self) -> dict[str, Any]:
-        """Under `labels`, by what was labelled; empty if nobody labelled.
+        """The human labels under the key `labels`, by kind of label; empty if there are no human labels.
 
-        Of several draws of one label, the one with most labels has its name, the others also have their task's.
+        If several samples of one kind of label have human labels, the sample with most labels has the kind as its key.
+        The keys of the other samples also contain the task's name.
         """
         labels: dict[str, Any] = {}
         for shares in sorted(self.found, key=lambda shares: (-shares.labelled, shares.task)):
@@ -49,7 +52,7 @@ class CorrectedNumbers:
         return {"labels": labels} if labels else {}
 
     def corrected(self, analysis: Any) -> Any:
-        """An analysis with the corrected numbers in place of the judge's own; see `PreferredEstimate`."""
+        """An analysis with the corrected numbers in place of the judge's numbers; see `PreferredEstimate`."""
         numbers = {
             place: corrected
             for declared, case in self.cases
@@ -60,7 +63,7 @@ class CorrectedNumbers:
 
     @property
     def headlines(self) -> set[tuple[str, str]]:
-        """Models with those of their headlines whose corrected number leads."""
+        """Pairs of a model and a headline whose corrected number is preferred."""
         return {
             (number.model, number.compared)
             for _, case in self.cases
@@ -69,11 +72,11 @@ class CorrectedNumbers:
         }
 
     def sections(self) -> list[Section]:
-        """The section on labels, which also says if there are none."""
+        """The section on labels. If there are no labels, the section says so."""
         return [labelled_section(self.found, self.alone)] if self.found or self.alone else []
 
     def noted(self, sections: Sequence[Section]) -> list[Section]:
-        """A study's sections, with notes on what in them is not corrected if other numbers are."""
+        """A study's sections. If some numbers are corrected, notes name the uncorrected numbers."""
         leads = any(number.leads == "corrected" for _, case in self.cases for number in case.found)
         said = {key: note for declared, _ in self.cases for key, note in declared.alone.items()} if leads else {}
         return [
@@ -84,23 +87,23 @@ class CorrectedNumbers:
         ]
 
     def warnings(self) -> list[str]:
-        """Warnings to read before any number: nobody has checked the judge, or there are too few labels."""
+        """Warnings to read before any number: the judge was not checked, or there are too few labels."""
         return [self.alone] if self.alone else [warning for shares in self.found if (warning := too_few(shares))]
 
 
 def correct_numbers(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumbers:
-    """The runs' numbers as corrected by people's labels, for each task of each run.
+    """Correct the runs' numbers by human labels, for each task of each run.
 
-    `results` are of all these runs together; if there are several, each is corrected separately, since labels name
-    units as their own run does.
+    `results` are those of all the runs together. Several runs are corrected separately, because labels refer to the
+    unit names of a single run.
 
     Raises:
-        InputError: labels that are damaged, or belong to another run.
+        InputError: labels are damaged, or belong to another run.
     """
     given = [(run, labels) for run, facts in zip(runs, results.runs, strict=True) for labels in facts.labels]
     alone = {run.path: results if len(runs) == 1 else results_of([run]) for run, _ in given}
     made = [
-        label_shares(run, alone[run.path], labels, str(labels_file(run.path, labels.task.name)), how)
+        label_shares(run, alone[run.path], labels, labels_place(run.path, labels.task.name), how)
         for run, labels in given
     ]
     shares = [shares for shares, _ in made]
@@ -111,10 +114,11 @@ def correct_numbers(runs: Sequence[Run], results: Results, how: How) -> Correcte
 
 
 def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, CorrectionCase]]:
-    """The measures of many labels that a run's labels correct, with the name of their task; most labels last."""
+    """The measures that are computed from many labels (such as a change rate) and that a run's human labels correct,
+    each with the name of the labelling task. The task with most labels is last."""
     (facts,) = results.runs
     made = [
-        (labels.task.name, *label_shares(run, results, labels, str(labels_file(run.path, labels.task.name)), how))
+        (labels.task.name, *label_shares(run, results, labels, labels_place(run.path, labels.task.name), how))
         for labels in facts.labels
     ]
     return [(name, found[1]) for name, shares, found in sorted(made, key=lambda entry: entry[1].labelled) if found]
@@ -132,7 +136,7 @@ Corrects = tuple["Correcting[Any]", "CorrectionCase"]
 def label_shares(
     run: Run, results: Results, labels: SavedLabels, place: str, how: How
 ) -> tuple[LabelledShares, Corrects | None]:
-    """The shares of each label, and the measures based on many of them."""
+    """The proportion of each label, and the measures that are computed from many labels."""
     from overton.studies.judged_rows import rows_of
     from overton.studies.label_shares import shares_by_people
 
@@ -154,7 +158,8 @@ def label_shares(
 def _correction_case(
     run: Run, results: Results, labels: SavedLabels, names: Sequence[str], how: How
 ) -> Corrects | None:
-    """How the run's study corrects its measures of many of these labels, if it declares that."""
+    """The correction of the study's measures that depend on many of these labels; None if the study does not declare
+    it."""
     declared = measuring_of(run.study).correcting
     if declared is None or labels.task.what not in declared.whats:
         return None

@@ -1,4 +1,4 @@
-"""Recomputing published numbers: from a publication's tables to its numbers beside ours."""
+"""Recomputing published numbers: from a publication's tables to its numbers next to ours."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from overton.studies.reproduction import PublishedNumber, Reproduction
 from overton.untrusted import visible_line
 
 _FEW = 100
-"""A page shows so many numbers; of more, those that are not the same."""
+"""The maximum number of numbers that a page shows in full. With more numbers, it shows only those that differ."""
 
 
 @dataclass(frozen=True)
 class Reproductions:
-    """A publication's numbers beside those computed here, in the order of its tables.
+    """A publication's numbers next to those computed here, in the order of its tables.
 
     `left_out` are the files of a folder that have none of its numbers.
     """
@@ -45,7 +45,8 @@ class Reproductions:
 
     @property
     def by_model(self) -> dict[str, tuple[int, int]]:
-        """How many of the published numbers of each model are reproduced, and of how many; those of no model last."""
+        """For each model, how many numbers are reproduced, and how many are published. Numbers that belong to no model
+        come last."""
         names = sorted({number.model for number in self.compared}, key=lambda name: (not name, name))
         of = {name: [number for number in self.compared if number.model == name] for name in names}
         return {name: (sum(bool(number.same) for number in own), len(own)) for name, own in of.items()}
@@ -69,9 +70,9 @@ class Reproductions:
         }
 
     def markdown(self, *, every: bool = False) -> str:
-        """As a page in Markdown, with every number and whether it is the same.
+        """The page in Markdown, with every number and whether it is the same.
 
-        Of more than 100 numbers, only those that differ are shown, unless `every` number is asked for.
+        Of more than 100 numbers, only those that differ are shown, unless `every` is True.
         """
         shown = [number for number in self.numbers if every or len(self.numbers) <= _FEW or not number.same]
         placed = any(number.where for number in shown)
@@ -94,19 +95,19 @@ class Reproductions:
     def _verdict(self) -> str:
         compared = self.compared
         if not compared:
-            return "No published numbers are on file for these tables, so there is nothing to compare with."
+            return "Overton has no published numbers for these tables, so there is nothing to compare."
         same = sum(bool(number.same) for number in compared)
         explained = len([number for number in compared if number.same is False and number.reason])
         verdict = f"**{same} of {len(compared)} published numbers are reproduced** to their last digit."
         said = "differs" if explained == 1 else "differ"
-        return f"{verdict} {explained} {said} for the reason that is given." if explained else verdict
+        return f"{verdict} {explained} {said} for the reason given." if explained else verdict
 
     def _say_left_out(self) -> list[str]:
         names = ", ".join(_cell(name) for name in self.left_out)
-        return [f"Left out, since no number here is computed from them: {names}."] if names else []
+        return [f"Left out, because no number here comes from them: {names}."] if names else []
 
     def _models(self) -> str:
-        """Reproduced numbers by model, if there are several."""
+        """A table of reproduced numbers by model; '' unless there are several models."""
         found = self.by_model
         if len(found) < 2 or not any(found):
             return ""
@@ -133,7 +134,7 @@ def _say_same(number: PublishedNumber) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text for a page in Markdown, where HTML would be read."""
+    """A text with HTML escaped, because Markdown interprets HTML."""
     return escape(visible_line(text), quote=False)
 
 
@@ -151,7 +152,8 @@ def publications() -> dict[str, tuple[str, Reproduction]]:
 
 
 def _declared_reproductions(name: str) -> Iterator[Reproduction]:
-    """A study's reproductions; an unusable study has none here, and says why when it is used by name."""
+    """A study's reproductions; empty if the study cannot be used. The reason is given when the user names that
+    study."""
     try:
         measuring = study_named(name).measuring
     except InputError:
@@ -161,13 +163,15 @@ def _declared_reproductions(name: str) -> Iterator[Reproduction]:
 
 
 def reproduce(publication: str, *files: str | Path) -> Reproductions:
-    """The numbers of a publication, recomputed from the tables published with it: files, folders of them, or a clone of
-    the repository that has them. Without any, the numbers that follow from others which the publication prints.
+    """Recompute the numbers of a publication from the tables published with it: files, folders of files, or a clone of
+    the repository that has the tables. Without tables, recompute those printed numbers that follow from other printed
+    numbers.
 
     Example: `overton.reproduce("millstone", "gpt-4o.csv").same`.
 
     Raises:
-        InputError: no such publication exists, it needs tables or has none, or one cannot be used.
+        InputError: the publication is unknown, tables are missing or cannot be used, or the publication has no tables
+            but some were given.
     """
     known = publications()
     if publication not in known:

@@ -22,6 +22,7 @@ from overton.studies.arm_weights import with_weights
 from overton.studies.measurement import UNMEASURED, Measuring
 from overton.studies.multiple_judges import judge_of, judges_of
 from overton.studies.null_conditions import split_nulls
+from overton.studies.prompted_models import is_split, models_under, rename_models, split_models
 from overton.studies.registry import study_named
 from overton.studies.results import JudgeOnControls, MeasuredModel, Results, RunFacts, StoredAgreement
 from overton.studies.study import AnyStudy
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 
 
 TRIED = "controls.json"
-"""The file in a run folder with how its judge did on texts whose label is beyond doubt."""
+"""The file in a run folder with the results of its judge on texts whose label is known."""
 AGREEMENT = "agreement.json"
-"""The file in a run folder with how well its judge agrees with people."""
+"""The file in a run folder with the agreement of its judge with people."""
 _MOST_BYTES = 50_000_000
 _MOST_ROWS = 10_000_000
 _decode_controls = msgspec.json.Decoder(list[JudgeOnControls]).decode
@@ -42,27 +43,28 @@ _decode_agreements = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
-    """How a study's outcome is measured; a study that asks without declaring measures has empty ones, which say so.
+    """The measures that a study declares. If a study questions models but declares no measures, the result is a
+    placeholder without measures.
 
     Raises:
-        InputError: it makes items, and has nothing to measure.
+        InputError: the study makes items, and has nothing to measure.
     """
     if study.measuring is None and study.kind == "asks":
         return UNMEASURED
     if study.measuring is None:
-        raise InputError([Problem("study", study.name, "makes items: there is nothing to measure")])
+        raise InputError([Problem("study", study.name, "makes items, so it has nothing to measure")])
     return study.measuring
 
 
 def results_of(runs: Sequence[Run]) -> Results:
     """The results of runs of one study.
 
-    A model name used by several runs is followed by each run's name: 'NAME [RUN]'.
+    If several runs use a model name, the run's name is appended to it: 'NAME [RUN]'.
 
     Raises:
-        InputError: the study has nothing to measure, or the runs ask different things under the same id, or have
-            records that do not fit together.
-        RunError: one has no records.
+        InputError: the study has nothing to measure, an item id stands for different items in the runs, or the runs'
+            records do not fit together.
+        RunError: a run has no records.
     """
     study, labels = study_named(runs[0].manifest.study), _run_labels(runs)
     whole = [_read_records(run) for run in runs]
@@ -99,13 +101,14 @@ def _read_records(run: Run) -> pl.DataFrame:
 
 
 _JudgedRecords = tuple[Run, "pl.DataFrame", str, str]
-"""A run, its records by one judge, its name, and the judge's, '' if only one judged."""
+"""A run, its records by one judge, the run's name, and the judge's name ('' if the run has one judge)."""
 
 
 def _combine_runs(study: AnyStudy, parts: Sequence[_JudgedRecords]) -> Results:
-    """The results of runs, by one judge each."""
+    """Combine runs into results. Each run has the records by one judge."""
     measuring = measuring_of(study)
-    runs, whole, labels = [part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts]
+    runs, labels = [part[0] for part in parts], [part[2] for part in parts]
+    whole = [_by_system_prompt(run, table, measuring) for run, table, _, _ in parts]
     shown = _names_shown([_model_names(table, measuring) for table in whole], labels)
     parted = [split_nulls(table, study.nulls) for table in whole]
     return Results(
@@ -114,11 +117,23 @@ def _combine_runs(study: AnyStudy, parts: Sequence[_JudgedRecords]) -> Results:
         models=[
             replace(model, name=names.get(model.name, model.name), run=label)
             for run, names, label in zip(runs, shown, labels, strict=True)
-            for model in {model.name: model for model in map(_measured_model, run.entries)}.values()
+            for model in {model.name: model for model in _measured_models(run, run.entries)}.values()
         ],
         runs=[_run_facts(run, label, judge) for run, _, label, judge in parts],
         nulls=_combine_nulls([nulls for _, nulls in parted], shown, labels, study),
     )
+
+
+def _by_system_prompt(run: Run, records: pl.DataFrame, measuring: Measuring[Any, Any]) -> pl.DataFrame:
+    """A run's records, with a separate model name for each model under a system prompt."""
+    return split_models(records, measuring) if is_split(run.study, run.manifest.options) else records
+
+
+def _measured_models(run: Run, entries: Sequence[ModelEntry]) -> list[MeasuredModel]:
+    """The models that a run measures, each under each of its system prompts."""
+    models = list(map(_measured_model, entries))
+    options = run.manifest.options
+    return models_under(models, options) if is_split(run.study, options) else models
 
 
 def _combine_nulls(
@@ -127,7 +142,7 @@ def _combine_nulls(
     labels: Sequence[str],
     study: AnyStudy,
 ) -> dict[str, pl.DataFrame]:
-    """The records of each null that some run asked, concatenated."""
+    """The records of each null condition that some run asked, concatenated."""
     found = {}
     for null in study.nulls:
         asked = [place for place, run in enumerate(parted) if null.name in run]
@@ -139,17 +154,20 @@ def _combine_nulls(
 
 
 def _run_facts(run: Run, label: str, judge: str = "") -> RunFacts:
-    """The facts of a run, as if only `judge` had judged if there were several."""
+    """The facts of a run. With several judges, the facts are as if only `judge` had judged the run."""
+    from overton.judging.joined_tasks import join_tasks
+
     roles = {role: tuple(map(_measured_model, entries)) for role, entries in run.manifest.models.items()}
+    roles[run.study.first] = tuple(_measured_models(run, run.manifest.models[run.study.first]))
     if judge:
         roles[run.study.several] = tuple(answerer for answerer in roles[run.study.several] if answerer.name == judge)
     manifest = run.manifest
-    people = read_labels(run.path)
+    people = join_tasks(read_labels(run.path))
     return RunFacts(label, manifest.options, roles, agreements_of(run), people, manifest.seed, controls_kept(run.path))
 
 
 def controls_kept(run: Path) -> list[JudgeOnControls]:
-    """How a run's judge did on texts whose label is beyond doubt; empty if it was not tested.
+    """The results of a run's judge on texts whose label is known; empty if the judge was not tested.
 
     Raises:
         RunError: the file is damaged.
@@ -190,7 +208,7 @@ _NULLABLE_FIELDS = frozenset(("value", "low", "high"))
 
 
 def _restore_nan(value: Any) -> Any:
-    """Estimates as they were: JSON has null for NaN."""
+    """Restore NaN in estimates, because JSON has null for NaN."""
     if isinstance(value, dict):
         number = _NULLABLE_FIELDS if value.keys() >= _NULLABLE_FIELDS else frozenset()
         return {key: nan if inner is None and key in number else _restore_nan(inner) for key, inner in value.items()}
@@ -205,7 +223,7 @@ def _measured_model(entry: ModelEntry) -> MeasuredModel:
 
 
 def _temperature_words(entry: ModelEntry) -> str:
-    """At which temperature a model answered, in words; nothing if it was left to the endpoint."""
+    """The temperature at which a model answered, in words; '' if it was left to the endpoint."""
     if "temperature" in entry.not_sent:
         return "no temperature sent, since the model does not accept one"
     heat = entry.settings.temperature
@@ -213,7 +231,7 @@ def _temperature_words(entry: ModelEntry) -> str:
 
 
 def _run_labels(runs: Sequence[Run]) -> list[str]:
-    """A name for each run: its folder's, with a number if several have the same."""
+    """A name for each run: the folder's name, with a number if several folders have the same name."""
     names = [run.path.resolve().name for run in runs]
     seen: Counter[str] = Counter()
     labels = []
@@ -242,15 +260,15 @@ def _names_shown(named: Sequence[Sequence[str]], labels: Sequence[str]) -> list[
 def _concatenate(
     tables: Sequence[pl.DataFrame], shown: Sequence[Mapping[str, str]], labels: Sequence[str], study: AnyStudy
 ) -> pl.DataFrame:
-    """The records concatenated; values unique only within their run are prefixed with the run's name.
+    """Concatenate records. Values that are unique only within a run get the run's name as a prefix.
 
     Raises:
-        InputError: a column has different types in two of them.
+        InputError: a column has different types in two of the tables.
     """
     import polars as pl
 
     measuring = measuring_of(study)
-    named = [_rename_models(table, names, measuring) for table, names in zip(tables, shown, strict=True)]
+    named = [rename_models(table, names, measuring) for table, names in zip(tables, shown, strict=True)]
     if len(named) > 1:
         named = [
             table.with_columns((pl.lit(f"{label}/") + pl.col(column)).alias(column) for column in measuring.apart)
@@ -260,12 +278,13 @@ def _concatenate(
         return pl.concat(_with_all_columns(named, study.record), how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or [""])[0][:200]
-        reason = f"their records have columns of different types, and cannot be combined: {said}"
+        reason = f"their records have columns of different types and cannot be combined: {said}"
         raise InputError([Problem(", ".join(labels), "", reason)]) from error
 
 
 def _with_all_columns(tables: Sequence[pl.DataFrame], record: type[msgspec.Struct]) -> list[pl.DataFrame]:
-    """Adds columns that were introduced after a run was made and that others have, with their fields' defaults."""
+    """Add columns that other runs have and that were introduced after a run was made. The values are the fields'
+    defaults."""
     import polars as pl
 
     kinds = {name: kind for table in tables for name, kind in table.schema.items()}
@@ -284,23 +303,7 @@ def _field_default(field: msgspec.structs.FieldInfo) -> Any:
     return field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
 
 
-def _rename_models(table: pl.DataFrame, names: Mapping[str, str], measuring: Measuring[Any, Any]) -> pl.DataFrame:
-    """The records with models under their displayed names."""
-    import polars as pl
-
-    changes = {name: shown for name, shown in names.items() if name != shown}
-    if not changes:
-        return table
-    return table.with_columns(
-        *(pl.col(column).replace(changes) for column in measuring.names),
-        *(
-            pl.col(column).str.split(" + ").list.eval(pl.element().replace(changes)).list.join(" + ")
-            for column in measuring.joined
-        ),
-    )
-
-
 def is_weighted(run: Run) -> bool:
-    """Whether a run asked some items more often than others, and its numbers weight them by planned over asked
-    trials."""
+    """Whether a run asked some items more often than others, so that its numbers weight each item by planned trials
+    divided by actual trials."""
     return run.manifest.precision is not None and run.study.blocks is not None and run.study.blocks.weighted

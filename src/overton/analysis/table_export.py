@@ -24,12 +24,14 @@ def export_tables(run: str | Path | Run, *, to: str, out: str | Path = TABLES, *
 
     Example: `overton.export_tables("runs/first", to="csv", out="first-tables")`.
 
-    `to` is 'csv' or 'parquet'. Records are those of `records.parquet`, estimates those of `analysis.estimates()`; `how`
-    are the choices of `overton.analyze`. In CSV lists are JSON, and a text that a spreadsheet would take for a formula
-    begins with an apostrophe. A study without measures has records only.
+    `to` is 'csv', 'parquet' or 'xlsx'. The table `records` has the rows of `records.parquet`, and `estimates` those of
+    `analysis.estimates()`; `how` are the choices of `overton.analyze`. In CSV and xlsx, lists are written as JSON. In
+    CSV, a text that a spreadsheet would take for a formula gets an apostrophe in front. A study without measures has
+    records only.
 
     Raises:
-        InputError: an unknown format or choice, or a run that cannot be measured.
+        InputError: an unknown format or choice, a run that cannot be measured, or a table that is too large for xlsx.
+        MissingExtra: xlsx needs the part `spreadsheets`.
         RunExists: there is something at `out` already.
         RunError: the run has no records, or the folder cannot be written.
     """
@@ -38,7 +40,7 @@ def export_tables(run: str | Path | Run, *, to: str, out: str | Path = TABLES, *
 
 
 def _estimates_of(run: Run, how: dict[str, Any]) -> dict[str, pl.DataFrame]:
-    """Every number of a run's analysis as the table `estimates`; nothing if its study has no measures.
+    """Every number of a run's analysis as the table `estimates`; empty if the study has no measures.
 
     Raises:
         InputError: choices were made for a study without measures; or see `overton.analyze`.

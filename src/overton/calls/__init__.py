@@ -1,6 +1,6 @@
-"""The shared vocabulary: what is asked, of whom, and what comes back.
+"""The shared vocabulary of calls: requests, answerers and replies.
 
-This room imports nothing of Overton's but `errors`; every other room imports it.
+This package imports only `errors` from Overton; every other package imports it.
 """
 
 from overton.calls.protocols import BatchApi, BatchStatus, Server, ServerList
@@ -18,9 +18,11 @@ from overton.calls.types import (
     Question,
     Reach,
     Reply,
+    ReplyReading,
     Request,
     Settings,
     Spot,
+    SystemPrompt,
     Tokens,
     Trial,
     Usage,
@@ -49,11 +51,13 @@ __all__ = [
     "Question",
     "Reach",
     "Reply",
+    "ReplyReading",
     "Request",
     "Server",
     "ServerList",
     "Settings",
     "Spot",
+    "SystemPrompt",
     "Tokens",
     "Trial",
     "Usage",

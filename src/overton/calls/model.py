@@ -1,4 +1,4 @@
-"""The one description of an answerer, for language models, search engines and sources of pages."""
+"""The description of a model or service: a language model, a search engine or a source of pages."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from overton.errors import RejectedError
 
 @dataclass(frozen=True)
 class Model:
-    """An answerer and everything known about it: a language model, a search engine or a source of pages.
+    """A model or service and everything known about it: a language model, a search engine or a source of pages.
 
-    `connections` is the most calls it takes at a time. `price` is in US dollars per million tokens, None if unknown.
-    `family`, `series` and `reasons` are guessed from a model's name (see `models.catalog`). `unsure` says that the user
-    did not set its temperature and that its endpoint may refuse one: see `overton.runs.temperature_probe`. `batching`
-    sends its calls in batches, None if its provider takes none. `serving` are the servers that share its calls, None if
-    there is only one; `connections` then go to each.
+    `connections` is the maximum number of calls at a time. `price` is in US dollars per million tokens, None if
+    unknown. `family`, `series` and `reasons` are guessed from a model's name (see `models.catalog`). `unsure` is True
+    if the user did not set the temperature and the endpoint may refuse requests with a temperature: see
+    `overton.runs.temperature_probe`. `batching` sends calls in batches, None if the provider has no batches. `serving`
+    are the servers that share the calls, each with `connections` calls at a time; None if there is only one server.
 
-    `keep_in` belongs to what searches and reads pages: called with a run's folder before the first call, it stores
-    everything found and read in the archive there. It is None for a language model.
+    `keep_in` belongs to services that search and read pages. It is called with a run's folder before the first call.
+    From then on, the service stores all hits and pages in the archive in this folder. `keep_in` is None for a language
+    model.
     """
 
     answerer: Answerer
@@ -38,21 +39,21 @@ class Model:
 
     @property
     def retrieves(self) -> bool:
-        """Whether it searches or reads pages."""
+        """Whether the model or service searches or reads pages."""
         return self.keep_in is not None
 
 
 @dataclass(frozen=True)
 class AbsentAnswerer:
-    """An answerer that is only known by name and refuses every request: a run is replayed, or another program calls
-    the model."""
+    """An `Answerer` that is known only by name and refuses every request. It is used if a run is replayed, or if
+    another program calls the model."""
 
     name: str
     identity: str
     holds_form: bool = False
 
     async def answer(self, request: Request) -> Reply:
-        """Raise: a replay makes no calls."""
+        """Refuse the request, because a replay makes no calls."""
         raise RejectedError("replay", f"{self.name} is only replayed here")
 
     async def close(self) -> None:

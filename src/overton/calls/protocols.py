@@ -1,4 +1,4 @@
-"""Protocols of a provider's batches, of a server and of a list of servers."""
+"""Protocols of a provider's batches, of a server, and of a list of servers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from overton.errors import AnswerError
 
 
 class BatchStatus(msgspec.Struct, frozen=True):
-    """A batch as its provider reports it: how many of its calls have finished, of how many.
+    """A batch's state as reported by its provider. The batch has `total` calls, of which `done` are finished.
 
-    `over` is True if no more results will come, `begun` if the provider has accepted the batch. `refused` says why the
-    whole batch was refused, so that none of it is billed; `full` that this was for lack of capacity, which may return.
-    `cut` is True if it ended before some calls were started, `cancelled` if that is because somebody cancelled it.
-    `files` are where the results are.
+    `over` is True if no more results will come, and `begun` if the provider has accepted the batch. `refused` is the
+    reason why the whole batch was refused; nothing is then billed. `full` is True if the batch was refused for lack of
+    capacity, so that a later attempt may succeed. `cut` is True if the batch ended before all of its calls were
+    started, and `cancelled` if it ended because somebody cancelled it. `files` are the locations of the results.
     """
 
     over: bool
@@ -32,55 +32,57 @@ class BatchStatus(msgspec.Struct, frozen=True):
 
 
 class BatchApi(Protocol):
-    """A provider's batches of one model. Each method sends at most one request, or one per page or file.
+    """A provider's batches of one model. Each method sends at most one request, or one request for each page or file.
 
-    A call in a batch goes by the caller's `id`; a batch goes by the caller's `name`, which ends the ids of all its
-    calls, until the provider has given it an id.
+    The caller gives each call an `id`, and each batch a `name`. The id of each call ends with the name of its batch.
+    The batch's own id comes from the provider.
 
-    All raise `UnavailableError` if a retry is worthwhile, `RejectedError` or `AccessError` if not.
+    All methods raise `UnavailableError` if a retry is worthwhile, `RejectedError` or `AccessError` if not.
     """
 
     @property
     def most_calls(self) -> int:
-        """How many calls a batch may have."""
+        """The maximum number of calls in a batch."""
         ...
 
     @property
     def most_bytes(self) -> int:
-        """How large a batch may be."""
+        """The maximum size of a batch in bytes."""
         ...
 
     @property
     def hours(self) -> float:
-        """How long a batch may take before it expires."""
+        """The maximum duration of a batch in hours, after which it expires."""
         ...
 
     def line(self, id_: str, request: Request) -> bytes:
         """A call as a line of a batch.
 
         Raises:
-            RejectedError: it cannot be made into a request.
+            RejectedError: the call cannot be made into a request.
         """
         ...
 
     @property
     def named(self) -> bool:
-        """Whether the provider lists batches with their names: what `find` returns is then this batch for certain."""
+        """Whether the provider lists batches with their names. If it does, the result of `find` is certain."""
         ...
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """Upload the calls if they precede the batch; '' if they are sent with it."""
+        """Upload the calls if the provider requires this before the batch. If the calls are sent with the batch, return
+        ''."""
         ...
 
     async def find_uploads(self, name: str, since: float) -> list[str]:
-        """The ids that `upload` gave, or would have given, for this name since `since` (Unix time).
+        """The ids of uploads under this name since `since` (Unix time), including ids that `upload` could not return.
 
-        There are several if the calls were uploaded several times, and none if they are sent with the batch.
+        There are several ids if the calls were uploaded several times. The list is empty if calls are sent with the
+        batch.
         """
         ...
 
     async def discard(self, upload: str) -> None:
-        """Delete an upload of which no batch is made."""
+        """Delete an upload that is not used for a batch."""
         ...
 
     async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:
@@ -88,9 +90,10 @@ class BatchApi(Protocol):
         ...
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """The ids of batches that may have this name, made of `calls` calls and not before `since` (Unix time).
+        """The ids of batches that may have this name, have `calls` calls, and were made since `since` (Unix time).
 
-        If the provider keeps no names, there may be several candidates: the results will show.
+        If the provider keeps no names, there may be several candidates, and only the results show which candidate is
+        right.
         """
         ...
 
@@ -99,9 +102,10 @@ class BatchApi(Protocol):
         ...
 
     async def results(self, looked: BatchStatus, calls: int) -> Mapping[str, bytes | AnswerError]:
-        """The outcomes of the calls of a finished batch, by id: the body of a reply, or why there is none.
+        """The outcomes of the calls of a finished batch, by id: the body of a reply, or the reason for a missing reply.
 
-        Of several for one id a body wins, otherwise the first. Unreadable results are left out.
+        If an id has several outcomes, a body takes precedence. Without a body, the first outcome counts. Unreadable
+        results are left out.
         """
         ...
 
@@ -109,21 +113,24 @@ class BatchApi(Protocol):
         """The reply in a body.
 
         Raises:
-            AnswerError: there is none.
+            AnswerError: the body contains no reply.
         """
         ...
 
     async def cancel(self, id_: str) -> None:
-        """Have the provider start no more of the batch's calls; those answered are billed and can be read."""
+        """Ask the provider to start no more of the batch's calls. Calls that were answered are billed and can be
+        read."""
         ...
 
 
 class Server(Protocol):
-    """One of a model's servers. They all have one identity: it makes no difference which of them answers."""
+    """One of a model's servers. All of the model's servers have the same identity, because it does not matter which
+    server answers."""
 
     @property
     def name(self) -> str:
-        """Its name for users, as 'node7:8000': for progress and errors; not part of any identity, name or record."""
+        """The server's name for users, such as 'node7:8000', for progress and errors. It is not part of the model's
+        identity or name, or of any record."""
         ...
 
     async def answer(self, request: Request) -> Reply:
@@ -131,15 +138,16 @@ class Server(Protocol):
         ...
 
     async def look(self) -> Mapping[str, str]:
-        """Ask what it reports of the weights that it serves, by property, empty if it reports nothing. Costs nothing.
+        """Ask the server which weights it serves. Return its report as values by property, empty without a report. This
+        costs nothing.
 
         Raises:
-            UnavailableError: it does not answer.
+            UnavailableError: the server does not answer.
         """
         ...
 
     def abandon(self) -> None:
-        """It is taken to be dead: fail the requests in flight, as ones that may have been carried out."""
+        """Treat the server as dead. Its requests in flight fail, and count as possibly carried out."""
         ...
 
     async def close(self) -> None:
@@ -150,9 +158,9 @@ class Server(Protocol):
 class ServerList(Protocol):
     """The servers of one model, which may come and go.
 
-    `strict` says that all must report the same model, fingerprint and weights; otherwise the model's name is enough.
-    `noun` is the plural for display, `patience` the seconds for which calls wait while none is up, None for the
-    default.
+    If `strict`, all servers must report the same model, fingerprint and weights; otherwise the same model name is
+    enough. `noun` is the word for several servers in messages. `patience` is the number of seconds that calls wait
+    while all servers are down, None for the default.
     """
 
     noun: str
@@ -160,13 +168,14 @@ class ServerList(Protocol):
 
     @property
     def strict(self) -> bool:
-        """See above."""
+        """Whether all servers must report the same model, fingerprint and weights."""
         ...
 
     async def listed(self) -> Sequence[Server]:
-        """The current servers; one listed before is the same object again. Called about once a second.
+        """The current servers. A server that was listed before is returned as the same object. Called about once a
+        second.
 
         Raises:
-            UnavailableError: this is unknown at the moment; the previous ones stay.
+            UnavailableError: the list is unavailable at the moment. The previous servers stay in use.
         """
         ...

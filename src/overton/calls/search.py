@@ -1,7 +1,8 @@
 """Requests to a search engine and to a page fetcher, and their replies.
 
-Both are answerers like any other: a call's single message is a query or an address; the reply's text is JSON. A page
-that cannot be read is an answer too: what a conversation saw of the web is what it will see again.
+Search engines and page fetchers are called like models: the single message of a call is a query or an address, and the
+reply's text is JSON. A page that cannot be read is a reply, too, so that a resumed conversation sees the same pages
+again.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ class Hits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Page(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A page as it was read, or why it was not.
+    """A page as it was read, or the reason why it was not read.
 
-    `url` is the requested address, `final_url` where redirects led ('' if nowhere else); `digest` is the SHA-256 of the
-    body as received, in hexadecimal, under which the archive stores it; `date` is YYYY-MM-DD or ''. If the page was
-    not read, `skipped` says why in a word or two ('robots.txt', 'application/pdf', 'HTTP 404', 'too large',
-    'timeout', 'private address', ...) and there is no text.
+    `url` is the requested address, and `final_url` the address after redirects ('' without redirects). `digest` is the
+    SHA-256 of the body as received, in hexadecimal; the archive stores the body under this digest. `date` is YYYY-MM-DD
+    or ''. If the page was not read, `skipped` gives the reason in a word or two ('robots.txt', 'application/pdf', 'HTTP
+    404', 'too large', 'timeout', 'private address', ...) and there is no text.
     """
 
     url: str
@@ -50,24 +51,24 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def hits_of(reply: Reply) -> tuple[Hit, ...]:
-    """The hits in a search engine's reply.
+    """Parse the hits in a search engine's reply.
 
     Raises:
-        CallFailed: the reply contains none in the agreed form.
+        CallFailed: the reply contains no hits in the agreed format.
     """
     return _decode_reply(_decode_hits, reply, "hits").hits
 
 
 def page_of(reply: Reply) -> Page:
-    """The page in a fetcher's reply.
+    """Parse the page in a fetcher's reply.
 
     Raises:
-        CallFailed: the reply contains none in the agreed form.
+        CallFailed: the reply contains no page in the agreed format.
     """
     return _decode_reply(_decode_page, reply, "a page")
 
 
-# All models and conditions that search for the same get the same pages.
+# Models and conditions with the same query get the same pages, so decoding is cached.
 _decode_hits = lru_cache(maxsize=16)(msgspec.json.Decoder(Hits).decode)
 _decode_page = lru_cache(maxsize=16)(msgspec.json.Decoder(Page).decode)
 

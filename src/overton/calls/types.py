@@ -1,4 +1,4 @@
-"""The words of calls: messages, settings, forms, replies, trials and their draws."""
+"""The types of calls: messages, settings, reply formats, replies, trials and their random choices."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def assistant(content: str) -> Message:
 
 
 class Settings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How a model generates. None leaves a setting to the endpoint.
+    """A model's settings for generation. None leaves a setting to the endpoint.
 
-    `temperature` and `top_p` are as providers define them; `max_tokens` counts output tokens, reasoning included;
-    `reasoning_effort` is the provider's own word; with a `seed`, each call sends a seed of its own, derived from it and
-    the call's identity; `extra` is merged into the request's body unchanged.
+    `temperature` and `top_p` are as providers define them. `max_tokens` counts output tokens, reasoning included.
+    `reasoning_effort` is the provider's own word. With a `seed`, each call sends its own seed, derived from this `seed`
+    and the call's identity. `extra` is merged into the request's body unchanged.
     """
 
     temperature: float | None = None
@@ -48,19 +48,20 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def but(self, other: Settings) -> Settings:
-        """These settings overridden by those of `other`, with the extra fields of both."""
+        """These settings, overridden by the settings in `other`. The result has the `extra` fields of both."""
         changes = {name: value for name, value in msgspec.structs.asdict(other).items() if value is not None}
         return msgspec.structs.replace(self, **changes | {"extra": self.extra | other.extra})
 
 
 class Form(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The form an answer must have: exactly one of `choices`, JSON that follows `schema`, or one of `openings` first.
+    """A required reply format: one of `choices`, JSON that follows `schema`, or a text that starts with one of
+    `openings`.
 
-    A prompt always states the form in words too. An answerer that can hold its output to the form does so if the user
-    asked for it, and says so (`Answerer.holds_form`).
+    A prompt always states the format in words, too. If the user requests it, a model that supports constrained decoding
+    also forces its output into the format, and reports this (`Answerer.holds_form`).
 
-    `weigh` names options ('A', 'B') whose probabilities are wanted wherever one of them occurs in the reply (its
-    `spots`); only an answerer that `weighs` can be asked for this.
+    `weigh` names options ('A', 'B') whose token probabilities are requested at each place in the reply where an option
+    occurs (the reply's `spots`). Only models for which `weighs` is true support this.
     """
 
     choices: tuple[str, ...] = ()
@@ -71,13 +72,14 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
 
 _MAX_TOKENS = 10**9
 Tokens = Annotated[int, msgspec.Meta(ge=0, le=_MAX_TOKENS)]
-"""The most tokens a call can take. More than a billion is not a count but a number gone wrong."""
+"""The maximum number of tokens of a call. A number above a billion is an error, not a count."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Tokens of one call, as the endpoint reported them; None if it did not.
+    """Token counts of one call, as reported by the endpoint; None if not reported.
 
-    The input tokens include those `cached`, read from the endpoint's cache, and those `written` to it.
+    `input_tokens` includes the tokens read from the endpoint's cache (`cached`) and the tokens written to this cache
+    (`written`).
     """
 
     input_tokens: Tokens | None = None
@@ -87,8 +89,8 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     @classmethod
     def said(cls, input_tokens: object, output_tokens: object, cached: object = None, written: object = None) -> Usage:
-        """Usage as an endpoint reported it. An impossible number (negative, above a billion, not whole) counts as
-        unreported: the reply is kept, and the call counts at its worst case."""
+        """Token counts as reported by an endpoint. An impossible number (negative, above a billion, not whole) counts
+        as unreported: the reply is kept, and the call counts at its maximum price."""
         return cls(
             _possible_tokens(input_tokens),
             _possible_tokens(output_tokens),
@@ -115,9 +117,9 @@ _IMPOSSIBLE_AMOUNT = 2**53
 class Price(msgspec.Struct, frozen=True, omit_defaults=True):
     """US dollars per million tokens, in and out.
 
-    `cached` and `written` are those of input tokens read from the endpoint's cache and written to it, None if they cost
-    the same as others. `batch` is the share of the price that is paid in batches, None if unknown; `as_of` is the date
-    (ISO) of the price, '' if unknown.
+    `cached` and `written` are the prices of input tokens read from the endpoint's cache and written to it, None if such
+    tokens cost as much as other input tokens. `batch` is the proportion of the price that is paid in batches, None if
+    unknown. `as_of` is the date (ISO) of the price, '' if unknown.
     """
 
     input: float
@@ -140,9 +142,9 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def in_batches(self) -> Price:
-        """The price of a call in a batch: the full one if no other is known.
+        """The price of a call in a batch; the full price if the price in batches is unknown.
 
-        If writing to a cache is free, a batch is not promised the lower price for tokens read from it.
+        In the result, reading from a cache has a separate price only if writing to the cache has a separate price, too.
         """
         share = 1.0 if self.batch is None else self.batch
         cached, written = self.cached, self.written
@@ -165,38 +167,42 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def _extra_cost(price: float | None, usual: float) -> float:
-    """How much more than usual a token costs; negative if it is cheaper."""
+    """The difference between a token's price and the usual price; negative if the token is cheaper."""
     return 0.0 if price is None else price - usual
 
 
 class Reach(msgspec.Struct, frozen=True, order=True):
-    """Something that an answerer would reach: an address, with the variable whose content would be sent there, '' if
-    none; or with `opens` a file or folder, by its path, or weights by their name; with `lists` the servers that a file
-    lists, whatever they are by then; with `runs` where answering processes would be started."""
+    """An external resource of a model or service. By default, `place` is an address, and `variable` is the variable
+    whose content would be sent to this address, '' if no variable would be sent. With `opens`, `place` is the path of a
+    file or folder, or the name of weights. With `lists`, `place` is a file that lists servers. With `runs`, it is where
+    processes would be started. With `makes`, it is a folder that would be created."""
 
     place: str
     variable: str = ""
     opens: bool = False
     lists: bool = False
     runs: bool = False
+    makes: bool = False
 
     def __str__(self) -> str:
-        """As text, to follow 'would'."""
+        """A phrase that continues a sentence after 'would'."""
+        if self.makes:
+            return f"make the folder {self.place}"
         if self.opens:
             return f"open {self.place}"
         if self.runs:
             return f"run its replicas on {self.place}"
         if self.lists:
-            return f"send the content of {self.variable} to every server that {self.place} lists, as it may change"
+            return f"send the content of {self.variable} to every server that {self.place} lists now or later"
         return f"send the content of {self.variable} to {self.place}" if self.variable else f"call {self.place}"
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A call as an answerer receives it. `seed` is this call's own, already derived; None if none is to be sent.
+    """A call as a model or service receives it. `seed` is the call's own derived seed; None to send no seed.
 
-    `head` is how many characters of the first message are shared with other calls made at about the same time: an
-    answerer that caches what it has read may read them once for all. It changes nothing but rounding, and is not part
-    of a call's identity.
+    The first `head` characters of the first message are the same in other calls made at about the same time. A model
+    that caches its input may process these characters only once for all these calls. This changes only rounding, and is
+    not part of a call's identity.
     """
 
     messages: tuple[Message, ...]
@@ -210,10 +216,10 @@ _Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Alternative(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A token that could have occurred at a place, and how likely it was, given all before it.
+    """A token that could have occurred at a place, and its probability given everything before it.
 
-    `plain` is its probability at temperature 1; `drawn` the one with which the endpoint sampled, by temperature, by
-    truncation, and by the grammar that held the answer, if one did.
+    `plain` is its probability at temperature 1. `drawn` is the probability with which the endpoint sampled it, which
+    depends on temperature, truncation, and constrained decoding.
     """
 
     token: str
@@ -224,8 +230,8 @@ class Alternative(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class Spot(msgspec.Struct, frozen=True, gc=False):
     """A place in a reply where one of the requested options occurs.
 
-    `token` is the token there, from the character `at` of the text; `alternatives` those tokens that start an option,
-    including the one sampled. What their probabilities lack of 1 is everything else.
+    `token` is the token at this place; it starts at the character `at` of the text. `alternatives` are the tokens that
+    start an option, including the sampled one. Their probabilities sum to 1 minus the probability of all other tokens.
     """
 
     at: int
@@ -236,10 +242,12 @@ class Spot(msgspec.Struct, frozen=True, gc=False):
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """A reply: an outcome that the journal keeps.
 
-    `finish` is the provider's own word for why it ended; `refused` is True if the endpoint itself flagged a refusal
-    (its text is then in `text`); `model` is the name the endpoint reported, `fingerprint` its word for the model's
-    configuration, and `served_by` who computed the reply, if a router says so, or which package on this machine did.
-    `spots` are where options occur that the form asked to `weigh`, empty if none was asked for or none occurs.
+    `finish` is the provider's word for the reason why the reply ended. `refused` is True if the endpoint itself flagged
+    a refusal, whose text is then in `text`. `model` is the name that the endpoint reported, and `fingerprint` is the
+    endpoint's identifier of the model's configuration. `served_by` is the company or package that computed the reply,
+    if known. `spots` are the places in the text at which options of the reply format's `weigh` occur; empty if there
+    are no such places. `thinking` is the text between marks for the model's thinking (`<think>`), if the run removes
+    it. A study then receives the rest as `text`. The journal keeps the whole text and no `thinking`.
     """
 
     text: str
@@ -250,21 +258,50 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     spots: tuple[Spot, ...] = ()
     fingerprint: str | None = None
     served_by: str | None = None
+    thinking: str = ""
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A call that failed permanently: an outcome that the journal keeps as well."""
+    """A call that failed permanently. The journal keeps it as an outcome."""
 
     kind: str
     message: str
     attempts: int = 1
 
 
-class Trial(msgspec.Struct, frozen=True):
-    """One item in one condition, once. Studies derive from it and add what their `conduct` needs.
+class SystemPrompt(msgspec.Struct, frozen=True):
+    """A system prompt from the user. It precedes the messages to the measured models.
 
-    `name` is unique in its run and contains no model, so that all models get the same draws; `item` is the id of its
-    item; `seed` is the run's.
+    `name` is the prompt's condition: 'system-1', 'system-2', ... in the user's order.
+    """
+
+    name: str
+    text: str
+
+
+ReplyReading = Literal["common", "strict"]
+"""How replies are read. 'common' drops a model's thinking and reads the formats in which models usually answer.
+'strict' takes replies as they came and reads only the requested formats, as Overton 0.2.0 did."""
+
+
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a `Trial` that depend on its run, and not on its study.
+
+    `system_prompt` precedes the messages to the measured models. `plain_name` is the trial's name without the system
+    prompt, and random choices are made from this name. If the study itself names the conditions and makes the random
+    choices, `plain_name` is ''. `reading` is the way of parsing replies.
+    """
+
+    system_prompt: SystemPrompt | None = None
+    plain_name: str = ""
+    reading: ReplyReading = "strict"
+
+
+class Trial(RunSettings, frozen=True):
+    """One item in one condition, once. Studies derive from this class and add the fields that their `conduct` needs.
+
+    `name` is unique in its run and contains no model, so that all models get the same random choices. `item` is the
+    item's id. `seed` and `reading` come from the run; `Study.trials` sets `reading`.
     """
 
     name: str
@@ -273,18 +310,19 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def condition_name(self) -> str:
-        """Its condition, without its item and anything else that repeats it; a study has a single one by default."""
+        """The trial's condition, without its item and repetition. By default a study has a single condition."""
         return "asked"
 
     @property
     def plan_key(self) -> Hashable:
-        """Trials with equal keys are planned alike, so a plan counts only one of them. None (the default) if a study
-        does not know. On the same replies they make equally many calls of equal lengths, and share the same ones."""
+        """Trials with equal keys have equal plans, so only one of these trials is planned. Given the same replies,
+        these trials make the same number of calls, with the same lengths. They also agree in which calls are shared
+        with other trials. The key is None (the default) if a study does not know which trials have equal plans."""
         return None
 
     def draw(self, purpose: str) -> Draw:
         """The random choices of this trial for one purpose."""
-        return Draw(f"{self.seed}/{self.name}/{purpose}")
+        return Draw(f"{self.seed}/{self.plain_name or self.name}/{purpose}")
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -313,25 +351,27 @@ class Ask(Protocol):
         shared: bool = False,
         head: int = 0,
     ) -> Reply:
-        """Ask the answerer bound to `role`; `speaker` distinguishes several in one role (by default the role).
+        """Ask the model or service bound to `role`. `speaker` distinguishes several speakers in one role; by default it
+        is the role.
 
-        `settings` override the role's own, as for a temperature that is a condition. A `shared` call is the same
-        whichever trial makes it, and however often: it is made once per run. `head` is how many characters of the first
-        message are shared with other calls at about the same time (see `Request`).
+        `settings` override the role's own settings, for example if the temperature is a condition. A `shared` call is
+        made once per run, even if many trials request it. `head` is the number of characters of the first message that
+        other calls at about the same time share (see `Request`).
 
         Raises:
             CallFailed: the call failed permanently.
-            Stopped: the run is stopping; let it pass.
+            Stopped: the run is stopping; let this error pass.
         """
         ...
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        """Ask in parallel; replies in the order of the questions. All finish before the first error is raised."""
+        """Ask several questions in parallel, and return the replies in the order of the questions. All questions finish
+        before the first error is raised."""
         ...
 
 
 class Answerer(Protocol):
-    """Whatever answers a call: a model, a search engine, a page fetcher."""
+    """A model, search engine or page fetcher, which answers calls."""
 
     @property
     def name(self) -> str:
@@ -340,21 +380,22 @@ class Answerer(Protocol):
 
     @property
     def identity(self) -> str:
-        """By what its calls are the same as others: provider and name, or the weights' hash; never an address."""
+        """The part of a call's identity that names the model or service: provider and name, or the weights' hash. It is
+        never an address."""
         ...
 
     @property
     def holds_form(self) -> bool:
-        """True where answers are held to the form asked for (by a grammar), so that they cannot break it."""
+        """True if constrained decoding (a grammar) forces replies into the requested format."""
         ...
 
     async def answer(self, request: Request) -> Reply:
         """Answer once, without retrying.
 
         Raises:
-            UnavailableError: worth retrying.
+            UnavailableError: a retry may succeed.
             RejectedError: this request will never be answered.
-            AccessError: no request will be.
+            AccessError: no request to this model or service will be answered.
         """
         ...
 
@@ -364,8 +405,8 @@ class Answerer(Protocol):
 
 
 def weighs(answerer: Answerer) -> bool:
-    """Whether an answerer returns the probabilities of what a form asks to `weigh`: it says so by an attribute
-    `weighs`; one without it returns none."""
+    """Whether a model returns the probabilities of the options in a reply format's `weigh`. A model declares this by an
+    attribute `weighs`; a model without the attribute returns no probabilities."""
     return bool(getattr(answerer, "weighs", False))
 
 
@@ -374,11 +415,12 @@ Conduct = Callable[[Any, Ask], Awaitable[list[Any]]]
 
 
 def options_named(token: str, options: Sequence[str], lead: str = "", said: str = "") -> tuple[str, ...]:
-    """The options that `token` may start, or continue if `said` of one already precedes it.
+    """The options that `token` may start. If the text before the token already has the first part of an option
+    (`said`), these are the options that `token` may continue.
 
-    `lead` is what the token has before the option ('<<' of '<<A'), which an alternative needs as well. Case and spaces
-    before a word are ignored: 'A', ' A' and 'a' are one option. A token that goes beyond the option ('A>>') still names
-    it, unless what follows makes it another word ('Ask').
+    `lead` is the part of the token before the option ('<<' of '<<A'), which an alternative must start with, too. Case
+    and spaces before a word are ignored: 'A', ' A' and 'a' are one option. A token that goes beyond the option ('A>>')
+    still names it, unless it continues with letters of another word ('Ask').
     """
     word = token.lstrip()
     if not word.startswith(lead.lstrip()):
@@ -404,7 +446,7 @@ class Draw:
     """Random choices made from a name.
 
     The k-th 64-bit word of SHAKE-128(name), little-endian, is the k-th random number. A shuffle sorts the items by
-    their words; a sample is the start of a shuffle. There is no state: the same call gives the same choice.
+    their random numbers; a sample is the start of a shuffle. There is no state, so the same call gives the same choice.
 
     Example: `Draw("7/night-buses/order").shuffle(arguments)`.
     """
@@ -432,5 +474,5 @@ class Draw:
         return [items[i] for i in sorted(range(len(items)), key=words.__getitem__)]
 
     def sample(self, items: Sequence[T], size: int) -> list[T]:
-        """`size` of the items without replacement, in random order; all of them if there are fewer."""
+        """A sample of `size` items without replacement, in random order; all items if there are fewer than `size`."""
         return self.shuffle(items)[:size]

@@ -1,4 +1,5 @@
-"""The command line: each command parses, calls, prints; it adds nothing that Python lacks."""
+"""The command line. Each command parses its arguments, calls one function and prints the result. Python users call the
+same functions."""
 
 from overton.cli.main import main
 

@@ -1,6 +1,5 @@
-"""Commands and groups on Click, and the options that several commands share.
-
-An option with several values is repeated; it takes no comma-separated list.
+"""Classes for commands and groups, based on Click, and the options that several commands share. To give an option
+several values, users repeat it; a comma-separated list is not accepted.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ class Exit(IntEnum):
 
 
 PATH = click.Path(path_type=Path)
-"""The type of a path, which need not exist."""
+"""The type of a path. The path need not exist."""
 
 
 def paths(name: str, metavar: str, description: str, *, required: bool = True) -> click.Argument:
-    """An argument of one or more paths, or none if they are not `required`."""
+    """An argument that takes any number of paths; at least one if `required`."""
     return click.Argument([name], type=PATH, nargs=-1, required=required, metavar=metavar, help=description)
 
 
@@ -44,69 +43,77 @@ MODEL_ARG = click.Option(
     nargs=2,
     multiple=True,
     metavar="NAME KEY=VALUE",
-    help="A setting of one model, such as temperature=0; repeatable.",
+    help="Setting of one model, such as temperature=0; repeatable.",
 )
 PRICE = click.Option(
     ["--price"],
     nargs=3,
     multiple=True,
     metavar="NAME IN OUT",
-    help="A model's price in US dollars per million tokens, in and out.",
+    help="Price of a model in US dollars per million input and output tokens.",
 )
 PRICE_LIST = click.Option(
     ["price_list", "--prices"],
     type=PATH,
     metavar="FILE",
-    help="TOML file of prices, which take precedence over the built-in ones.",
+    help="TOML file with prices that replace the built-in ones.",
 )
 PROMPTS = click.Option(
     ["--prompts"],
     type=PATH,
     metavar="FOLDER",
-    help="Folder with texts that replace the study's own, or the prompts.toml that says where they are.",
+    help="Folder with prompts that replace the study's own prompts, or a prompts.toml that lists such prompts.",
 )
 BATCH = click.Option(
     ["--batch"],
     is_flag=True,
-    help="Use the provider's batch API where it has one: half the price, up to a day per batch.",
+    help="Send requests through the provider's batch API, if there is one, at half the price. A batch takes up to"
+    " a day.",
 )
-ONLY = click.Option(["--only"], multiple=True, metavar="ID", help="Ask only about the item with this id; repeatable.")
-SEED = click.Option(["--seed"], type=int, default=0, metavar="N", help="Seed of all random draws; 0 by default.")
+ONLY = click.Option(["--only"], multiple=True, metavar="ID", help="Use only the item with this id; repeatable.")
+SEED = click.Option(["--seed"], type=int, default=0, metavar="N", help="Seed of all random choices; 0 by default.")
 MAX_COST = click.Option(
     ["--max-cost"],
     type=click.FloatRange(min=0),
     metavar="X",
-    help="Stop before spending more than this many US dollars, over all sessions. Exceeded only by models that bill"
-    " more than max_tokens allow: at most by calls in flight at once times their excess.",
+    help="Spend at most X US dollars in the whole run, earlier sessions included. The cost can exceed X"
+    " only if a model bills more tokens than max_tokens allows.",
 )
 MAX_CALLS = click.Option(
     ["--max-calls"],
     type=click.IntRange(min=0),
     metavar="N",
-    help="Stop before sending more than this many requests, over all sessions. Never exceeded.",
+    help="Send at most N requests in the whole run, earlier sessions included.",
+)
+ANYWAY = click.Option(
+    ["--anyway"],
+    is_flag=True,
+    help="Continue even if Overton cannot read most of the first ten replies of a model or judge.",
 )
 PRECISION = click.Option(
     ["--precision"],
     multiple=True,
     metavar="MEASURE=X",
-    help="Ask in rounds, and stop where the interval is within X to either side; repeatable.",
+    help="Run in rounds, and stop when the half-width of MEASURE's interval is at most X; repeatable.",
 )
 AT_MOST_CALLS = click.Option(
     ["--at-most-calls"],
     type=click.IntRange(min=1),
     metavar="N",
-    help="Ask in rounds, where calls narrow the interval most, and make at most this many.",
+    help="Make at most N calls, in rounds. Without --precision, each round adds the trials that should narrow the"
+    " headline's interval most.",
 )
 OUT = click.Option(
     ["--out"],
     type=PATH,
     metavar="DIR",
-    help="Folder to create; by default one below runs/. An existing one is refused.",
+    help="Folder to create, which must not exist yet; by default a new folder in runs/.",
 )
 TRUST = click.Option(
     ["--trust"],
     is_flag=True,
-    help="Let the run reach everything its folder names, even what this machine has not used before.",
+    help="Allow the run to use all addresses, keys and files that its folder names, even if this machine has never"
+    " used them.",
 )
 JSON = click.Option(["--json"], is_flag=True, help="Print JSON.")
 LEVEL = click.Option(
@@ -120,16 +127,18 @@ WITH = click.Option(
     ["choices", "--with"],
     multiple=True,
     metavar="NAME=VALUE",
-    help="An option of 'overton analyze STUDY', such as level=0.9; repeatable.",
+    help="Option of 'overton analyze STUDY', such as level=0.9; repeatable.",
 )
+STUDY_OF_TABLE = click.Option(["--study"], metavar="STUDY", help="Study of a table that several studies can read.")
 RENAMED = {"--nulls": "--null-share"}
-"""Options that had another name, and their names today: the command that has the new one refuses the old one."""
+"""The current name of each renamed option, by its former name. A command that has the current name refuses the former
+name."""
 
 
 class StrictCommand(click.Command):
-    """A command that refuses all unknown options at once, and whose function returns the exit code, None for 0.
+    """A command that reports all unknown options in one error. Its function returns the exit code, or None for 0.
 
-    Errors name its options: `flags` has the flag for each place of a problem.
+    Error messages refer to options by their flags; `flags` maps the name of an option in an error to its flag.
     """
 
     def __init__(
@@ -154,7 +163,7 @@ class StrictCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> None:
-        """Call the function, and leave with its exit code."""
+        """Call the function, and exit with the code that it returns."""
         try:
             code: Exit | None = super().invoke(ctx)
         except InputError as error:
@@ -167,7 +176,9 @@ class StrictCommand(click.Command):
         if today and any(today in names for names in self._option_names()):
             return f"is now {today}"
         every = [spelling for names in self._option_names() for spelling in names]
-        return f"no such option; known are {', '.join(known) or 'none'}{suggestion(name, every)}"
+        if near := suggestion(name, every):
+            return f"no such option (--help lists all){near}"
+        return f"no such option; known are {', '.join(known) or 'none'}"
 
     def _option_names(self) -> Iterator[list[str]]:
         """The names of each option, the preferred one first."""
@@ -176,7 +187,7 @@ class StrictCommand(click.Command):
                 yield [name for name in param.opts if name.startswith("--")]
 
     def _unknown_options(self, args: list[str]) -> Iterator[str]:
-        """Words in the position of an option that are not one; the values of options are skipped."""
+        """Words that look like options but are not options of this command. The values of options are skipped."""
         values = {"--help": 0}
         for param in self.params:
             if isinstance(param, click.Option):
@@ -193,9 +204,10 @@ class StrictCommand(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A group with its own commands, in order, and those that `find` makes once their word is used.
+    """A group of commands: fixed commands, in order, and further commands that `find` makes when the user types one.
 
-    `find` returns the command for a word, None if there is none; `rows` has the words with a line about each.
+    `find` returns the command that a word names, or None if there is no such command. `rows` returns the name and a
+    one-line description of each further command.
     """
 
     def __init__(
@@ -213,21 +225,21 @@ class CommandGroup(click.Group):
         self.rows = rows
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The words of the group's own commands, then of those that are made."""
+        """The words of the group's own commands, then the words of the commands that `find` makes."""
         return [*self.commands, *(word for word, _ in self.rows())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command with this name.
 
         Raises:
-            InputError: the study or run that the name stands for does not exist, or cannot be used.
+            InputError: the name is that of a study or run that does not exist or cannot be used.
         """
         if (own := super().get_command(ctx, cmd_name)) is not None or self.find is None:
             return own
         try:
             return self.find(cmd_name)
         except InputError:
-            if ctx.resilient_parsing:  # a shell completes a word that is not whole yet
+            if ctx.resilient_parsing:  # a shell completes an unfinished word
                 return None
             raise
 
@@ -237,7 +249,8 @@ class CommandGroup(click.Group):
         """The command that the first word names, and the other words.
 
         Raises:
-            click.exceptions.NoSuchCommand: there is none; it names those that are spelled alike.
+            click.exceptions.NoSuchCommand: there is no such command; the message names commands with a similar
+                spelling.
         """
         try:
             return super().resolve_command(ctx, args)
@@ -245,11 +258,11 @@ class CommandGroup(click.Group):
             raise click.exceptions.NoSuchCommand(error.command_name, None, self.list_commands(ctx), ctx) from None
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """The words after the group's name in its usage line: only `overton` has options of its own."""
+        """The words after the group's name in its usage line. Only the group `overton` has options of its own."""
         return super().collect_usage_pieces(ctx) if self.params else [self.subcommand_metavar]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a line for each command, or each study's question."""
+        """Write a line for each command. The line of a study's command has the study's question."""
         if not (made := self.rows()):
             super().format_commands(ctx, formatter)
             return
@@ -259,7 +272,8 @@ class CommandGroup(click.Group):
 
 
 def command_with(*params: click.Parameter, name: str = "") -> Callable[[Callable[..., Exit | None]], StrictCommand]:
-    """A decorator that makes a function a command with these parameters, under its own name unless `name` is given."""
+    """Return a decorator that turns a function into a command with these parameters. By default the command has the
+    function's name."""
 
     def made(function: Callable[..., Exit | None]) -> StrictCommand:
         return StrictCommand(name or function.__name__, callback=function, params=list(params), help=function.__doc__)
@@ -268,24 +282,31 @@ def command_with(*params: click.Parameter, name: str = "") -> Callable[[Callable
 
 
 def as_flags(error: InputError, flags: Mapping[str, str]) -> InputError:
-    """`error` with the places of its problems replaced by their command-line flags."""
+    """`error`, with command-line flags in place of the names of options."""
     return error.placed(lambda place: flags.get(place, _flag_of_place(place)))
+
+
+_OTHER_WORDS = {"model_args": "--model-arg", "prices": "--price", "price_list": "--prices"}
+"""Command-line names of arguments that have another name in Python."""
 
 
 def _flag_of_place(place: str) -> str:
     """The command-line name of an option that no study declares."""
     kind, _, name = place.partition(" ")
+    if kind == "option" and name in _OTHER_WORDS:
+        return _OTHER_WORDS[name]
     return f"--{name.replace('_', '-')}" if kind in ("option", "role") and name else place
 
 
-# Values that need more than a type.
+# Values that need more parsing than Click's types provide.
 
 
 def computing(given: Sequence[str], own: Sequence[str] = ()) -> dict[str, Any]:
-    """Choices of how measures are computed, by name, from the values of `--with`; `own` are the command's own options.
+    """Parse the values of `--with` into options for computing measures, by name. `own` are the names of the command's
+    own options.
 
     Raises:
-        InputError: a value is not NAME=VALUE, or the command has an option for it.
+        InputError: a value is not NAME=VALUE, or its name is one of `own`.
     """
     found = by_key(given, "--with", "NAME=VALUE, as in level=0.9")
     if twice := [Problem("--with", name, f"use --{name} instead") for name in own if name in found]:
@@ -297,7 +318,7 @@ def model_arguments(given: Sequence[tuple[str, str]]) -> dict[str, dict[str, lis
     """Arguments by model and key from the values of `--model-arg`.
 
     Raises:
-        InputError: they are not a name and KEY=VALUE.
+        InputError: a value is not a name and KEY=VALUE.
     """
     arguments: dict[str, dict[str, list[str]]] = {}
     for name, pair in given:
@@ -310,7 +331,7 @@ def prices(given: Sequence[tuple[str, str, str]]) -> dict[str, tuple[float, floa
     """Prices by model from the values of `--price`.
 
     Raises:
-        InputError: they are not a name and two amounts.
+        InputError: a value is not a name and two amounts.
     """
     return {name: _parse_price(name, amounts) for name, *amounts in given}
 
@@ -321,7 +342,8 @@ def _parse_price(name: str, amounts: Sequence[str]) -> tuple[float, float]:
     except ValueError:
         inward = outward = -1.0
     if not (0 <= inward < inf and 0 <= outward < inf):
-        raise InputError([Problem(f"--price {name}", " ".join(amounts), "must be NAME IN OUT, amounts of 0 or more")])
+        reason = "must be NAME IN OUT, where IN and OUT are 0 or more"
+        raise InputError([Problem(f"--price {name}", " ".join(amounts), reason)])
     return inward, outward
 
 
@@ -337,5 +359,5 @@ def sizes(option: str, words: Sequence[str]) -> dict[str, float]:
         try:
             made[name] = float(value)
         except ValueError:
-            raise InputError([Problem(option, word, "must be NAME=X, X a number above 0")]) from None
+            raise InputError([Problem(option, word, "must be NAME=X, where X is a number above 0")]) from None
     return made

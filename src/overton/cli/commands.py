@@ -1,4 +1,4 @@
-"""The commands that are the same for every study, except those below `overton judge` and `items`."""
+"""The commands that are the same for every study, except the subcommands of `overton judge` and `overton items`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from overton.cli.build import (
+    ANYWAY,
     JSON,
     LEVEL,
     MAX_CALLS,
@@ -18,6 +19,7 @@ from overton.cli.build import (
     PATH,
     RUN,
     SEED,
+    STUDY_OF_TABLE,
     TRUST,
     WITH,
     CommandGroup,
@@ -37,17 +39,18 @@ if TYPE_CHECKING:
 
 @command_with(
     RUN,
-    click.Option(["--retry-failed"], is_flag=True, help="Ask failed calls again."),
+    click.Option(["--retry-failed"], is_flag=True, help="Retry failed calls."),
     MAX_COST,
     MAX_CALLS,
+    ANYWAY,
     click.Option(
         ["--batch/--no-batch"],
         is_flag=True,
         default=None,
-        help="Ask the rest in batches, or not; by default as the run started.",
+        help="Send the remaining calls in batches or one by one; by default as when the run started.",
     ),
     click.Option(
-        ["--model"], multiple=True, metavar="SPEC", help="A model of the run, reached in a different way from now on."
+        ["--model"], multiple=True, metavar="SPEC", help="Change how to reach a model, for example on a Ray cluster."
     ),
     MODEL_ARG,
     TRUST,
@@ -57,12 +60,13 @@ def resume(
     retry_failed: bool,
     max_cost: float | None,
     max_calls: int | None,
+    anyway: bool,
     batch: bool | None,
     model: Sequence[str],
     model_arg: Sequence[tuple[str, str]],
     trust: bool,
 ) -> Exit:
-    """Resume a run; nothing that was answered is asked again."""
+    """Resume a run. Overton never repeats a call that was answered."""
     from overton.cli.output import conclude, show_state
     from overton.cli.progress import watching
     from overton.cli.terminal import confirmation
@@ -74,6 +78,7 @@ def resume(
             retry_failed=retry_failed,
             max_cost=max_cost,
             max_calls=max_calls,
+            anyway=anyway,
             batch=batch,
             models=model,
             model_args=model_arguments(model_arg),
@@ -81,21 +86,19 @@ def resume(
             confirm=confirmation(),
             watch=watch,
         )
-    # Without a session nothing was left to do: records and report are as they were.
-    return conclude(done) if done.held_session else show_state(done)
+    # No session means that nothing was left to do, so records and report are unchanged.
+    return conclude(done, watch) if done.held_session else show_state(done)
 
 
 @command_with(
-    paths("shards", "SHARD...", "The folders of all shards of one split."),
+    paths("shards", "SHARD...", "Folders of all shards of one split."),
+    click.Option(["--out"], type=PATH, required=True, metavar="DIR", help="Folder to create, which must not exist."),
     click.Option(
-        ["--out"], type=PATH, required=True, metavar="DIR", help="Folder to create; an existing one is refused."
-    ),
-    click.Option(
-        ["--unfinished"], is_flag=True, help="Merge even if some is missing; 'overton resume' then asks the rest."
+        ["--unfinished"], is_flag=True, help="Merge even if trials are missing; 'overton resume' then runs them."
     ),
 )
 def merge(shards: Sequence[Path], out: Path, unfinished: bool) -> Exit:
-    """Merge all shards of a split into one run. Nothing is asked."""
+    """Merge all shards of a split into one run, without any calls."""
     from overton.cli.output import conclude, show_unfinished
     from overton.runs import shards as api
 
@@ -106,7 +109,10 @@ def merge(shards: Sequence[Path], out: Path, unfinished: bool) -> Exit:
 @command_with(
     RUN,
     click.Option(
-        ["--cancel"], is_flag=True, help="Cancel calls not yet started; those answered are paid for and read."
+        ["--cancel"],
+        is_flag=True,
+        help="Cancel calls that have not started. Calls already answered are billed, and 'overton resume' reads their"
+        " replies.",
     ),
     TRUST,
 )
@@ -123,36 +129,50 @@ def batches(run: Path, cancel: bool, trust: bool) -> None:
 
 
 @command_with(
-    paths("runs", "RUN...", "Folders of one or more runs of one study."),
-    click.Option(["--out"], type=PATH, metavar="FILE", help="HTML file; a single run's own report.html by default."),
-    click.Option(["--figures"], type=PATH, metavar="DIR", help="Folder for all charts, as PNG and SVG."),
+    paths("runs", "RUN...|TABLE", "Folders of one or more runs of one study, or a table that a study can measure."),
+    click.Option(
+        ["--out"],
+        type=PATH,
+        metavar="FILE",
+        help="HTML file to write; by default report.html in the run's folder, or TABLE-report.html.",
+    ),
+    STUDY_OF_TABLE,
+    click.Option(["--figures"], type=PATH, metavar="DIR", help="Folder for all charts, as PDF, SVG and PNG."),
+    click.Option(["--figure-width"], type=float, metavar="MM", help="Maximum width of a chart in millimetres."),
+    click.Option(["--font-size"], type=float, metavar="PT", help="Size of the labels in charts, in points."),
     click.Option(
         ["as_published", "--as-published/--no-as-published"],
         default=None,
-        help="The paper's reading and estimator, and its tables first; by default as the runs were made.",
+        help="Use the paper's formulas, and show the paper's tables first; by default only if all runs were made with"
+        " --as-published.",
     ),
     WITH,
 )
 def report(
     runs: Sequence[Path],
     out: Path | None,
+    study: str | None,
     figures: Path | None,
+    figure_width: float | None,
+    font_size: float | None,
     as_published: bool | None,
     choices: Sequence[str],
 ) -> None:
-    """Write one self-contained HTML report of runs. Several models are shown side by side."""
+    """Write one self-contained HTML report of runs, or of a table. Several models are shown side by side."""
     from overton.cli.terminal import results
     from overton.reports import run_report
 
     how = computing(choices) | ({} if as_published is None else {"as_published": as_published})
-    results().print(str(run_report.report(runs, out=out, figures=figures, **how)), soft_wrap=True)
+    written = run_report.report(
+        runs, out=out, study=study, figures=figures, figure_width=figure_width, font_size=font_size, **how
+    )
+    results().print(str(written), soft_wrap=True)
 
 
 @command_with(RUN, JSON)
 def verify(run: Path, json: bool) -> Exit:
-    """Conduct a run again from its journal, and compare records, estimates and report. Nothing is asked or written.
-
-    Exit code 0 if all are the same, 1 if any is not.
+    """Repeat a run from its journal, without any calls, and compare the new records, estimates and report with those of
+    the run. No files are written. The exit code is 0 if everything is the same, otherwise 1.
     """
     from overton.cli.terminal import print_json, results
     from overton.reports import verification
@@ -166,19 +186,24 @@ def verify(run: Path, json: bool) -> Exit:
 
 
 @command_with(
-    click.Argument(["publication"], metavar="PUBLICATION", help="Whose numbers; an unknown name lists the known ones."),
+    click.Argument(
+        ["publication"],
+        metavar="PUBLICATION",
+        help=("Paper or repository whose numbers to reproduce; after an unknown name, Overton lists the known names."),
+    ),
     paths(
         "files",
         "[FILE...]",
-        "The tables as published, folders of them, or a clone of their repository; none for what printed numbers give.",
+        "Published tables, folders of tables, or a clone of the repository with the tables. Without tables, Overton"
+        " recomputes printed numbers that follow from other printed numbers.",
         required=False,
     ),
-    click.Option(["--out"], type=PATH, metavar="FILE.md", help="Write a page in Markdown, with every number."),
+    click.Option(["--out"], type=PATH, metavar="FILE.md", help="Write a Markdown page with every number."),
     JSON,
 )
 def reproduce(publication: str, files: Sequence[Path], out: Path | None, json: bool) -> Exit:
-    """Recompute published numbers from published tables. Exit code 0 if all are the same or differ for a known reason,
-    otherwise 5."""
+    """Recompute published numbers from published tables. The exit code is 0 if every number is the same or differs for
+    a known reason, otherwise 5."""
     from overton.analysis import reproductions
     from overton.cli.terminal import print_json, results, write
 
@@ -202,11 +227,13 @@ def describe(study: str) -> None:
 
 
 @command_with(
-    click.Option(["--full"], is_flag=True, help="Run the whole design: twelve issues, 990 calls each. Takes hours."),
-    click.Option(["--out"], type=PATH, metavar="DIR", help="Folder to create; by default one below runs/."),
+    click.Option(
+        ["--full"], is_flag=True, help=("Run the whole design: twelve issues with 990 calls each. This takes hours.")
+    ),
+    click.Option(["--out"], type=PATH, metavar="DIR", help="Folder to create; by default a folder in runs/."),
 )
 def demo(full: bool, out: Path | None) -> Exit:
-    """Run a small model on starter issues, in this process. It is asked in all eleven configurations."""
+    """Run a small real model on the bundled issues, next to two simulated models whose true values are known."""
     from overton.cli.output import conclude
     from overton.cli.progress import watching
     from overton.cli.terminal import say
@@ -216,11 +243,9 @@ def demo(full: bool, out: Path | None) -> Exit:
     demonstration.prepare(progress=say)
     with watching("demo") as watch:
         run = demonstration.demo(full=full, out=out, watch=watch)
-    say(
-        f"{demonstration.MODEL}'s answers are held to their form by a grammar. It is small: this shows the tool, not"
-        " what capable models think."
-    )
-    return conclude(run)
+    for line in demonstration.introductions():
+        say(line)
+    return conclude(run, watch)
 
 
 @command_with(
@@ -229,7 +254,7 @@ def demo(full: bool, out: Path | None) -> Exit:
         nargs=-1,
         required=True,
         metavar="BASE [CANDIDATE...]",
-        help="Runs, models of runs (RUN#MODEL), or tables that analyze takes; given one source, all its models.",
+        help="Runs, models of runs (RUN#MODEL), or tables. For a single run or table, all its models are compared.",
     ),
     click.Option(
         ["--measure"],
@@ -241,15 +266,15 @@ def demo(full: bool, out: Path | None) -> Exit:
         ["--margin"],
         multiple=True,
         metavar="NAME=X",
-        help="Equivalence margin: differences of this measure below X count as none; repeatable.",
+        help="Equivalence margin of a measure: smaller differences count as equal; repeatable.",
     ),
     LEVEL,
-    click.Option(["--study"], metavar="STUDY", help="The study, for a table that several could read."),
+    STUDY_OF_TABLE,
     click.Option(
         ["--although"],
         default="",
         metavar="REASON",
-        help="Compare although the instruments differ; the reason appears in the output.",
+        help="Compare even if prompts, items, options or judge differ. The output quotes your REASON.",
     ),
     SEED,
     WITH,
@@ -268,7 +293,7 @@ def compare(
     out: Path | None,
     json: bool,
 ) -> None:
-    """Compare models pairwise. Differences are candidate minus base, over the items that both have."""
+    """Compare models pairwise. Differences are candidate minus base, over the items that both models have."""
     from overton.cli.terminal import print_json, results, say
     from overton.comparison import comparison
     from overton.comparison.sections import write_page
@@ -293,8 +318,8 @@ def compare(
 
 
 @command_with(
-    click.Argument(["run"], metavar="RUN", help="A run, or a model of one (RUN#MODEL)."),
-    click.Option(["--out"], type=PATH, required=True, metavar="FILE.json", help="The file to write."),
+    click.Argument(["run"], metavar="RUN", help="A run, or one model of a run (RUN#MODEL)."),
+    click.Option(["--out"], type=PATH, required=True, metavar="FILE.json", help="File to write."),
     click.Option(
         ["--measure"],
         multiple=True,
@@ -303,7 +328,7 @@ def compare(
     ),
 )
 def baseline(run: str, out: Path, measure: Sequence[str]) -> None:
-    """Store what later runs are compared with. The file is small, fits into a repository, and contains no replies."""
+    """Store a run's results in a small file, to compare with later runs. The file contains no replies."""
     from overton.cli.terminal import results
     from overton.comparison import gate
 
@@ -314,12 +339,22 @@ def baseline(run: str, out: Path, measure: Sequence[str]) -> None:
     click.Argument(["base"], metavar="BASE", help="A baseline file, a run, RUN#MODEL, or a table."),
     click.Argument(["candidate"], metavar="CANDIDATE", help="A run, RUN#MODEL, or a table."),
     click.Option(
-        ["--config"], type=PATH, required=True, metavar="GATE.toml", help="What must not change, and by how much."
+        ["--config"],
+        type=PATH,
+        required=True,
+        metavar="FILE.toml",
+        help="TOML file with the guarded measures and their margins: a gate file, or a configuration file with a table"
+        " [gate].",
     ),
     click.Option(["--junit"], type=PATH, metavar="FILE", help="Write JUnit XML, for CI systems."),
     click.Option(["--markdown"], type=PATH, metavar="FILE", help="Write a summary for pull requests."),
     click.Option(["--out"], type=PATH, metavar="FILE", help="Write the comparison as one self-contained HTML page."),
-    click.Option(["--although"], default="", metavar="REASON", help="Compare although the instruments differ."),
+    click.Option(
+        ["--although"],
+        default="",
+        metavar="REASON",
+        help="Compare even if prompts, items, options or judge differ. The output quotes your REASON.",
+    ),
     JSON,
 )
 def gate(
@@ -332,7 +367,14 @@ def gate(
     although: str,
     json: bool,
 ) -> Exit:
-    """Check that a candidate stays within margins. Exit code 0 within, 5 beyond, 6 undecided (0 if that may pass)."""
+    """Check that a candidate's measures stay within margins of a baseline.
+
+    \b
+    Exit codes:
+    0  every measure is within its margin (or undecided, if the gate allows this)
+    5  a measure is beyond its margin
+    6  a measure is undecided, and the gate does not allow this
+    """
     from overton.cli.terminal import print_json, results, say
     from overton.comparison import gate
     from overton.comparison.sections import write_page
@@ -358,7 +400,7 @@ def gate(
 
 
 def _show_comparison(made: Comparison) -> None:
-    """Print the differences in how they were asked, then the verdicts, then the tables."""
+    """Print the differences between the runs' designs, then the verdicts, then the tables."""
     from overton.cli.tables import show, show_sections
     from overton.cli.terminal import results
     from overton.comparison.sections import findings, sections
@@ -383,14 +425,14 @@ def _show_comparison(made: Comparison) -> None:
         ["--subjects"],
         type=PATH,
         metavar="FILE",
-        help="Table (.csv) of item and subject: which of your items share a subject.",
+        help="CSV with columns item and subject, to show which items are about the same subject.",
     ),
     LEVEL,
     SEED,
     JSON,
 )
 def profile(runs: Sequence[str], out: Path | None, subjects: Path | None, level: float, seed: int, json: bool) -> None:
-    """Combine what all studies found about a model. It shows where it stands, what moves it and what it leaves out."""
+    """Combine the results of all studies of a model: where it stands, what moves it and what it leaves out."""
     from overton.cli.tables import show_sections
     from overton.cli.terminal import print_json, results, say
     from overton.reports import profile
@@ -409,7 +451,7 @@ def profile(runs: Sequence[str], out: Path | None, subjects: Path | None, level:
 
 
 def _drop_methods(section: Section) -> Section:
-    """The section as the terminal shows it: methods texts are for the page."""
+    """The section without its texts on methods, which only the page shows."""
     from overton.studies.sections import Method
 
     return replace(section, exhibits=[exhibit for exhibit in section.exhibits if not isinstance(exhibit, Method)])
@@ -417,7 +459,8 @@ def _drop_methods(section: Section) -> Section:
 
 @command_with(JSON)
 def doctor(json: bool) -> Exit:
-    """Show what is installed and what this machine can run. Keys are shown by name only. Exit code 1 on a problem."""
+    """Show what is installed and what this machine can run. API keys are shown by name only. The exit code is 1 if
+    there is a problem."""
     from overton.cli.terminal import print_json, results
     from overton.health import doctor as look
 
@@ -437,7 +480,8 @@ def _health_lines(found: Health) -> Iterator[str]:
     yield "Parts"
     for extra in found.extras:
         packages = ", ".join(f"{name} {version or 'missing'}" for name, version in extra.packages.items())
-        yield f"  {'+' if extra.whole else '-'} {extra.name}: {packages}"
+        install = "" if extra.whole else f" (pip install 'overton[{extra.name}]')"
+        yield f"  {'+' if extra.whole else '-'} {extra.name}: {packages}{install}"
     yield "Keys, by the names of their variables"
     for key in found.keys:
         yield f"  {'+' if key.set else '-'} {key.variable} ({key.provider}): {'set' if key.set else 'not set'}"
@@ -481,7 +525,7 @@ def list_models(json: bool) -> None:
 
 @command_with(click.Argument(["spec"], metavar="SPEC", help="A model, as provider/name."), MODEL_ARG, name="check")
 def check_model(spec: str, model_arg: Sequence[tuple[str, str]]) -> None:
-    """Ask a model one short question, and show its answer or what is wrong."""
+    """Ask a model one short question, and show the model's answer or the error."""
     from overton import models
     from overton.cli.terminal import results
 
@@ -504,11 +548,12 @@ def pull_model(name: str) -> None:
 @command_with(
     click.Argument(["folder"], type=PATH, metavar="DIR", help="Folder of .txt, .md, .html and .jsonl files."),
     click.Option(["--out"], type=PATH, required=True, metavar="DIR", help="Folder to create for the index."),
-    click.Option(["--lenient"], is_flag=True, help="Leave out and list what cannot be read."),
+    click.Option(["--lenient"], is_flag=True, help="Leave out and list files that cannot be read."),
     name="index",
 )
 def index_pages(folder: Path, out: Path, lenient: bool) -> None:
-    """Index a folder's pages: each text or HTML file, and each JSON line with url and text (and title, date)."""
+    """Index the pages in a folder: text files, HTML files, and JSON lines with url, text, and optionally title and
+    date."""
     from overton import corpus
     from overton.cli.terminal import results, say
 
@@ -523,9 +568,9 @@ def index_pages(folder: Path, out: Path, lenient: bool) -> None:
 
 @command_with(
     click.Argument(["collection"], metavar="INDEX", help="An index's folder, or 'starter'."),
-    click.Argument(["query"], help="Words to look for."),
+    click.Argument(["query"], help="Words to search for."),
     click.Option(
-        ["--top"], type=click.IntRange(min=1, max=100), default=10, metavar="N", help="How many hits; 10 by default."
+        ["--top"], type=click.IntRange(min=1, max=100), default=10, metavar="N", help="Number of hits; 10 by default."
     ),
     JSON,
     name="search",

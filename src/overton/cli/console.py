@@ -1,4 +1,5 @@
-"""The console behind the door to the terminal, in its own file: importing it takes longer than most of Overton."""
+"""The console that the module for terminal output uses. It is a separate module because importing it takes longer than
+importing most of Overton."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from overton.untrusted import visible
 
 
 class EscapedConsole(Console):
-    """A console for other people's texts: they are never markup, and nothing in them acts on the terminal.
+    """A console for other people's texts, which are never read as markup and cannot act on the terminal.
 
-    Texts are made visible before layout, so that tables keep their shape, and again after layout, however it was
-    done, before they are coloured. Only rich itself moves the cursor.
+    Control characters are made visible before layout, so that tables keep their shape, and again after layout, before
+    texts are coloured. Only rich itself moves the cursor.
     """
 
     def __init__(self, file: TextIO, width: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`overton show`: trials on the terminal, messages and replies one below the other."""
+"""`overton show`: trials on the terminal, with messages and replies below each other."""
 
 from __future__ import annotations
 
@@ -16,25 +16,34 @@ if TYPE_CHECKING:
     from overton.reports.shown_trials import ShownCall, ShownTrial
 
 _MAX_RETRIEVED_CHARS = 300
-"""Characters shown of what a search or a page gave: the model's prompt has the part that it was shown."""
+"""Characters shown of search results or a page. The model's prompt shows the part that the model received."""
 _KNOWN_CHARS = 60
-"""Characters shown of a message that the trial had before."""
+"""Characters shown of a message that was already printed for the trial."""
 _MARGIN = "  "
 _FEW_TRIALS = 3
-"""How many trials `overton show` shows if no option says which."""
+"""The number of trials that `overton show` shows if no option selects trials."""
 
 
 @command_with(
     RUN,
-    click.Option(["--unread"], is_flag=True, help="Show trials with a reply that failed or could not be read."),
+    click.Option(
+        ["--unread"], is_flag=True, help="Show trials with a call that failed or a reply that could not be read."
+    ),
     click.Option(["--refused"], is_flag=True, help="Show trials with a reply that its endpoint flagged as a refusal."),
+    click.Option(["--flipped"], is_flag=True, help="Show trials in which a model changed its position."),
+    click.Option(
+        ["--finding"],
+        default="",
+        metavar="N|CODE",
+        help="Show trials behind a finding, by its number in 'overton analyze' or its code in --json.",
+    ),
     click.Option(["--trial"], multiple=True, metavar="NAME", help="Show the trial of this name; repeatable."),
     click.Option(["--model"], multiple=True, metavar="NAME", help="Show trials of this measured model; repeatable."),
     click.Option(
         ["--sample"],
         type=click.IntRange(min=1),
         metavar="N",
-        help=f"Show N of the trials, drawn at random; {_FEW_TRIALS} if no option says which.",
+        help=f"Show N of the trials, chosen at random; {_FEW_TRIALS} by default if no other option selects trials.",
     ),
     SEED,
     JSON,
@@ -43,20 +52,25 @@ def show(
     run: Path,
     unread: bool,
     refused: bool,
+    flipped: bool,
+    finding: str,
     trial: Sequence[str],
     model: Sequence[str],
     sample: int | None,
     seed: int,
     json: bool,
 ) -> None:
-    """Show prompts and replies of a run, and how they were read, also while it runs. Nothing is asked or written."""
+    """Show prompts and replies of a run, and how Overton read the replies. This makes no calls and works while the run
+    is in progress."""
     from overton.reports import shown_trials
 
-    few = sample is None and not (unread or refused or trial)
+    few = sample is None and not (unread or refused or flipped or trial)
     found = shown_trials.show(
         run,
         unread=unread,
         refused=refused,
+        flipped=flipped,
+        finding=finding,
         trials=trial,
         models=model,
         sample=_FEW_TRIALS if few else sample,
@@ -67,9 +81,16 @@ def show(
     else:
         _print_trials(found)
     if not found:
-        say("No trial with an answer matches." if unread or refused or trial or model else "Nothing was answered yet.")
+        say(
+            "No trial with an answer matches."
+            if unread or refused or flipped or finding or trial or model
+            else "There are no answers yet."
+        )
     elif few:
-        say(f"At most {_FEW_TRIALS} trials are shown, drawn at random; --sample N shows N, --trial NAME a certain one.")
+        say(
+            f"At most {_FEW_TRIALS} trials are shown, chosen at random. --sample N shows N trials, and --trial NAME"
+            " shows one."
+        )
 
 
 def _print_trials(found: Sequence[ShownTrial]) -> None:
@@ -86,7 +107,7 @@ def _print_trials(found: Sequence[ShownTrial]) -> None:
 
 
 def _trial_lines(trial: ShownTrial) -> Iterator[tuple[str, str]]:
-    """Lines with their styles."""
+    """The lines of a trial, each with its style."""
     yield f"{trial.trial}", "bold"
     yield f"{_MARGIN}model {trial.model}, item {trial.item}, condition {trial.condition}", ""
     printed: set[str] = set()
@@ -94,14 +115,17 @@ def _trial_lines(trial: ShownTrial) -> Iterator[tuple[str, str]]:
         yield from _call_lines(call, printed)
     for read in trial.read:
         yield f"{_MARGIN}Read as: {_spell_values(read)}", "green"
+    if trial.flipped:
+        yield f"{_MARGIN}Changed its position: {trial.flipped}", "magenta"
     for reason in trial.unread:
         yield f"{_MARGIN}Not read: {reason}", "red"
     if not trial.finished:
-        yield f"{_MARGIN}Not finished: the rest is still to be asked.", "yellow"
+        yield f"{_MARGIN}Not finished; calls of this trial are missing.", "yellow"
 
 
 def _call_lines(call: ShownCall, printed: set[str]) -> Iterator[tuple[str, str]]:
-    """Lines of a call; texts that the trial `printed` before are cut, and its own are added to them."""
+    """The lines of a call, each with its style. Texts that were already `printed` for the trial are shortened, and the
+    call's own texts are added to `printed`."""
     yield f"{_MARGIN}To {call.speaker} ({call.model})", "cyan"
     for message in call.messages:
         again = message.content in printed and len(message.content) > _KNOWN_CHARS

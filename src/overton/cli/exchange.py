@@ -1,4 +1,4 @@
-"""Runs as files of other tools, and other tools' logs as runs."""
+"""Export of runs to other tools' formats, and import of other tools' logs as runs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from overton.errors import InputError, Problem
     RUN,
     click.Option(
         ["--to"],
-        type=click.Choice(["inspect", "csv", "parquet"]),
+        type=click.Choice(["inspect", "csv", "parquet", "xlsx"]),
         required=True,
-        metavar="inspect|csv|parquet",
-        help="Inspect AI logs, which 'inspect view' opens, one per model; or tables of records and estimates.",
+        metavar="inspect|csv|parquet|xlsx",
+        help="Format: Inspect AI logs for 'inspect view', one per model (inspect), or tables of records and estimates"
+        " (csv, parquet, xlsx).",
     ),
     click.Option(
         ["--out"],
         type=PATH,
         metavar="DIR",
-        help="Folder for the logs, logs by default; or folder to create for the tables, tables by default.",
+        help="Folder for the logs (by default logs), or folder to create for the tables (by default tables).",
     ),
     WITH,
 )
 def export(run: Path, to: str, out: Path | None, choices: Sequence[str]) -> None:
-    """Write a run in another tool's format. Nothing is asked; whole items only."""
+    """Write a run in another tool's format, without any calls. Incomplete items are left out."""
     from overton.analysis.table_export import TABLES, export_tables
     from overton.cli.terminal import results
 
@@ -49,7 +50,7 @@ def _export_logs(run: Path, out: Path | None, choices: Sequence[str]) -> None:
     for log in export_run(run, out=out or LOGS):
         results().print(str(log.path), soft_wrap=True)
         if lacking := log.planned - log.samples:
-            say(f"{log.lane}: {lacking} of {log.planned} samples are left out, since their items are incomplete.")
+            say(f"{log.lane}: {lacking} of {log.planned} samples are left out, because their items are incomplete.")
 
 
 @command_with(
@@ -58,7 +59,7 @@ def _export_logs(run: Path, out: Path | None, choices: Sequence[str]) -> None:
     name="import",
 )
 def import_logs(logs: Sequence[Path], out: Path | None) -> Exit:
-    """Turn Inspect AI logs into a run. It can be reported, analyzed, resumed and extended like any other."""
+    """Turn Inspect AI logs into a run, which can be reported, analyzed, resumed and extended like any other run."""
     from overton.cli.output import conclude
     from overton.inspect import logs as inspect_logs
 

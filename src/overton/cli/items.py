@@ -1,4 +1,4 @@
-"""The commands below `overton items`: those that check, list and make what studies ask about, and those of studies."""
+"""The commands below `overton items`: they check, list and make items, and some belong to a single study."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from overton.cli.build import (
     command_with,
     model_arguments,
 )
-from overton.cli.studies import field_params, find_usable, flags_of, make_run, only_given, rows_of
+from overton.cli.call_arguments import only_given
+from overton.cli.studies import field_params, find_usable, flags_of, make_run, rows_of
 from overton.errors import InputError, Problem, command
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     name="list",
 )
 def list_items(kind: str | None, json: bool) -> None:
-    """List the ids and titles of the items that come with Overton, or of those in a file."""
+    """List the ids and titles of Overton's sample items, or of the items in a file."""
     from rich.table import Table
     from rich.text import Text
 
@@ -66,17 +67,17 @@ def list_items(kind: str | None, json: bool) -> None:
     name="new",
 )
 def new_item(kind: str, out: Path) -> None:
-    """Create a file with one item to fill in, which passes its check as it is."""
+    """Create a file with one item to fill in. The item fails its check until all its texts are replaced."""
     from overton import items
     from overton.cli.terminal import results, say
 
     made = items.new(kind, out)
     results().print(str(made), soft_wrap=True)
-    say(f"Fill it in, and check it with: {command('items', 'check', made)}")
+    say(f"Fill it in, then check it with: {command('items', 'check', made)}")
 
 
 def _find_making(name: str) -> click.Command | None:
-    """The command of a study that makes or checks items, or one that a study adds."""
+    """The command of a study that makes or checks items, or a command that a study adds."""
     from overton.studies.registry import own_commands
 
     try:
@@ -88,7 +89,7 @@ def _find_making(name: str) -> click.Command | None:
     own = [known for known in own_commands() if known.name == name]
     if len(own) > 1:
         added = " and ".join(known.call for known in own)
-        raise InputError([Problem("items", name, f"{added} both add a command of this name; uninstall one")])
+        raise InputError([Problem("items", name, f"{added} both add a command of this name; uninstall one of them")])
     return _make_added(own[0]) if own else None
 
 
@@ -99,7 +100,7 @@ def _making_rows() -> list[tuple[str, str]]:
 
 
 def _make_added(own: Command) -> StrictCommand:
-    """A command that a study adds: its parameters are those of its function."""
+    """Make the command that a study adds, with the parameters of its function."""
     from inspect import signature
 
     from overton.studies.options import fields_of_call, option_place, values_of
@@ -145,7 +146,9 @@ def _find_check(name: str) -> click.Command | None:
     except InputError as error:
         if Path(name).exists():
             return _make_file_check(Path(name))
-        wrong = [replace(problem, reason=f"{problem.reason}; and no such file") for problem in error.problems]
+        wrong = [
+            replace(problem, reason=(f"{problem.reason}; there is no such file either")) for problem in error.problems
+        ]
         raise InputError(wrong) from None
     return None if study is None else _make_check(study)
 
@@ -163,8 +166,8 @@ def _make_check(study: AnyStudy) -> StrictCommand:
         callback=body,
         params=[path, *field_params(fields_of(study.items.reading))],
         flags=flags_of(study, study.items.reading),
-        help=f"List every problem in {study.items.plural}, without asking anything. Exit code 2 if an error would"
-        " prevent a run from starting.",
+        help=f"List all problems in {study.items.plural}, without any calls. The exit code is 2 if an error would"
+        " prevent a run.",
     )
 
 
@@ -173,33 +176,40 @@ def _make_file_check(path: Path) -> StrictCommand:
 
     def body() -> Exit:
         from overton.cli.terminal import say
-        from overton.items import kind_of, recognised
+        from overton.items import count_errors
+        from overton.studies.findings import counted
 
-        study = recognised(path)
-        asks = kind_of(study)
-        later = "" if asks.name == study.name else f", not yet for {asks.name}, whose check says what is missing"
-        say(f"Read as {study.items.plural} for {study.name}{later}.")
-        return _check_items(study, path, {})
+        found = count_errors(path)
+        study, errors = min(found, key=lambda entry: entry[1])
+        say(f"Read as {study.items.plural} for {study.name}.")
+        done = _check_items(study, path, {})
+        if others := [(other, count) for other, count in found if other.name != study.name]:
+            name = next((other.name for other, count in others if count > errors), others[0][0].name)
+            listed = ", ".join(f"{counted(count, 'errors')} for {other.name}" for other, count in others)
+            say(f"Several studies can use the {study.items.plural} in this file. They were checked for {study.name}.")
+            say(f"The file has {listed}. To check it for another study: {command('items', 'check', name, path)}")
+        return done
 
-    help_ = "List every problem in a file of items of any kind, without asking anything."
+    help_ = "List all problems in a file of items of any kind, without any calls."
     return StrictCommand(str(path), callback=body, help=help_)
 
 
 def _check_items(study: AnyStudy, path: Path, reading: Mapping[str, Any]) -> Exit:
     from overton.cli.terminal import results, say
     from overton.runs.items import check_items
+    from overton.studies.findings import counted
 
     findings = check_items(study, path, **reading)
     for finding in findings:
         results().print(str(finding), soft_wrap=True)
     errors = sum(finding.severity == "error" for finding in findings)
-    say(f"{errors} errors, {len(findings) - errors} warnings")
+    say(f"{counted(errors, 'errors')}, {counted(len(findings) - errors, 'warnings')}")
     return Exit.BAD_INPUT if errors else Exit.DONE
 
 
 check = CommandGroup(
     "check",
-    help="List every problem in a study's items, without asking anything.",
+    help="List all problems in a study's items, without any calls.",
     metavar="[STUDY] PATH",
     find=_find_check,
     rows=rows_of("asks", "makes", "labels"),
@@ -208,7 +218,7 @@ check = CommandGroup(
 
 items = CommandGroup(
     "items",
-    help="Check and make what studies ask about.",
+    help="Check and create the items of studies.",
     metavar="COMMAND",
     commands=[check, list_items, new_item],
     find=_find_making,

@@ -1,4 +1,4 @@
-"""The commands below `overton judge`: have a judge label conversations, and people check a judge."""
+"""The commands below `overton judge`: have a judge label conversations, and check a judge with human labels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from overton.cli.build import (
+    ANYWAY,
     JSON,
     LEVEL,
     MAX_CALLS,
@@ -37,47 +38,47 @@ if TYPE_CHECKING:
 
 @command_with(
     RUN,
-    click.Option(
-        ["--out"], type=PATH, metavar="PATH", help="Folder of pages to create, with --people; otherwise a CSV file."
-    ),
+    click.Option(["--out"], type=PATH, metavar="PATH", help="CSV file to create; with --people, folder to create."),
     click.Option(
         ["--size"],
         type=click.IntRange(min=1),
         metavar="N",
-        help="How many labelled rows; on a sheet by default as many as in the paper; on pages 100, or ten groups.",
+        help="Number of rows to label. By default, a sheet has as many rows as the paper's. With --people, the default"
+        " is 100 rows, or ten groups if whole groups are sampled.",
     ),
-    click.Option(["--seed"], type=int, default=0, metavar="N", help="Seed of the draw; 0 by default."),
+    click.Option(["--seed"], type=int, default=0, metavar="N", help="Seed of the random sample; 0 by default."),
     click.Option(
         ["--stratified"],
         is_flag=True,
-        help="Draw each label equally often if possible, so that rare ones are checked too.",
+        help="Sample equally many rows for each of the judge's labels if possible, so that rare labels are checked,"
+        " too.",
     ),
-    click.Option(["--what"], metavar="WORD", help="Which label, if a study's judge gives several."),
+    click.Option(["--what"], metavar="WORD", help="Kind of label to sample, if the study's judge gives several kinds."),
     click.Option(
         ["--people"],
         type=click.IntRange(min=1),
         metavar="N",
-        help="Make a page for each of N people instead of a CSV sheet for one.",
+        help="Make a page for each of N people instead of a CSV sheet for one person.",
     ),
     click.Option(
         ["--shared"],
         type=click.IntRange(min=0),
         metavar="N",
-        help="With --people: how many rows every page shares; 30 by default.",
+        help="With --people: number of rows that all pages share; 30 by default.",
     ),
     click.Option(
         ["--whole/--single"],
         is_flag=True,
         default=None,
-        help="With --people: draw whole groups (conversations, threads in a condition), or single rows; by default"
-        " whole groups where measures such as change rate or suppression rest on the labels.",
+        help="With --people: sample whole groups (conversations, threads in a condition) or single rows. The default is"
+        " whole groups if measures such as change rate or suppression depend on the labels.",
     ),
     click.Option(["--label-studio"], is_flag=True, help="With --people: also write the rows for Label Studio."),
     click.Option(
         ["for_", "--for"],
         metavar="MEASURE[=WIDTH]",
-        help="Estimate from the labels so far how many bring this measure's interval to WIDTH (default 0.1); with"
-        " --people and --out, draw as many. A measure is a label, or one listed in docs/judges.md.",
+        help="Estimate how many labels narrow MEASURE's interval to WIDTH (0.1 by default). With --people and"
+        " --out, sample that many rows. MEASURE is one of the labels or measures in docs/judges.md.",
     ),
 )
 def sample(
@@ -93,7 +94,15 @@ def sample(
     label_studio: bool,
     for_: str | None,
 ) -> None:
-    """Draw judged rows for people to label: on one browser page per person, or on a CSV sheet for one."""
+    """Sample rows that the judge labelled, so that people can label them, too.
+
+    \b
+    People give labels on browser pages or on a CSV sheet.
+    These labels correct the run's numbers.
+    With 100 labels or more, corrected numbers replace the judge's numbers.
+    With fewer labels, the corrected and the judge's numbers are both shown.
+    The command says which numbers the labels will correct.
+    """
     if for_ is not None:
         size, whole, what = _for_measure(run, for_, what, people, size=size, whole=whole)
         if out is None:
@@ -122,15 +131,18 @@ def sample(
 
 
 @command_with(
-    paths("files", "FILES", "Files saved from people's pages (.json), or filled-in sheets (.csv)."),
+    paths("files", "FILES", "Files that the label pages saved (.json), or filled-in sheets (.csv)."),
     click.Option(
         ["--run"], type=PATH, metavar="RUN", help="Store labels and agreement in this run, and correct its numbers."
     ),
     click.Option(
-        ["--key"], type=PATH, metavar="FILE", help="The task, or the key of sheets, if it is not beside the files."
+        ["--key"],
+        type=PATH,
+        metavar="FILE",
+        help=("Task file of the pages or key file of the sheets, if it is not in the same folder as the labels."),
     ),
     click.Option(
-        ["--settle"], type=PATH, metavar="FILE", help="Make a page on which people settle their disagreements."
+        ["--settle"], type=PATH, metavar="FILE", help="Write a page on which people resolve their disagreements."
     ),
     LEVEL,
     JSON,
@@ -138,7 +150,8 @@ def sample(
 def agreement(
     files: Sequence[Path], run: Path | None, key: Path | None, settle: Path | None, level: float, json: bool
 ) -> None:
-    """Read people's labels back: how well they agree, how well the judge agrees with them, and the resulting shares."""
+    """Read human labels, and show how well people agree, how well the judge agrees with people, and the corrected
+    proportions of labels."""
     from overton.cli.terminal import print_json, say
     from overton.judge.people_labels import agreement as read
     from overton.studies.document import SCHEMA, document
@@ -151,7 +164,7 @@ def agreement(
     else:
         _show_people(found)
     if not found.people.labelled:
-        say("Nothing is labelled yet: nothing was stored.")
+        say("There are no labels yet, so nothing was stored.")
     elif run is not None:
         say(f"Stored in {run}; include it in the report with: {command('report', Path(run))}")
     if settle is not None and run is not None:
@@ -163,29 +176,37 @@ def _make_settling_page(run: Path, page: Path, task: str) -> None:
     from overton.judge.pages import settling_page
 
     if settling_page(run, page, task=task) is None:
-        say("People have no unsettled disagreements: there is no page to make.")
+        say("There are no open disagreements, so no page was written.")
     else:
-        say(f"Settle the rows together on {page}, then read the file it saves with overton judge agreement.")
+        say(
+            f"Resolve the rows together on {page}. Then use overton judge agreement to read the file that the page"
+            " saves."
+        )
 
 
 def _show_people(found: PeopleAgreement) -> None:
     from overton.cli.tables import show, show_sections
     from overton.cli.terminal import results, say
+    from overton.studies.findings import counted
     from overton.studies.label_parts import labelled_section, people_tables
 
     show(people_tables(found.people), results())
     if found.shares is not None:
         show_sections([labelled_section([found.shares])], results())
     if found.people.open:
-        say(f"People disagree on {found.people.open} rows. Until these are settled, all labels given count equally.")
+        rows = counted(found.people.open, "rows")
+        say(f"People disagree on {rows}. Until these are resolved, all labels count equally.")
 
 
 @command_with(
-    paths("runs", "RUN...", "A run's folder; give two of one study to see whether their judges differ."),
+    paths("runs", "RUN...", "Folder of a run; give two runs of one study to compare their judges."),
     click.Option(
-        ["--judge"], multiple=True, metavar="MODEL", help="Another judge; the run's own by default. Repeatable."
+        ["--judge"],
+        multiple=True,
+        metavar="MODEL",
+        help=("Judge that labels again, by default the run's own; repeatable."),
     ),
-    click.Option(["--what"], metavar="WORD", help="Which label, if a study's judge gives several."),
+    click.Option(["--what"], metavar="WORD", help="Kind of label to repeat, if the study's judge gives several kinds."),
     click.Option(
         ["--size"], type=click.IntRange(min=1), default=100, metavar="N", help="Maximum units per run; 100 by default."
     ),
@@ -194,6 +215,7 @@ def _show_people(found: PeopleAgreement) -> None:
     PRICE,
     MAX_COST,
     MAX_CALLS,
+    ANYWAY,
     OUT,
     TRUST,
     click.Option(["--plan"], is_flag=True, help="Ask nothing; only count and price the calls."),
@@ -209,12 +231,14 @@ def again(
     price: Sequence[tuple[str, str, str]],
     max_cost: float | None,
     max_calls: int | None,
+    anyway: bool,
     out: Path | None,
     trust: bool,
     plan: bool,
     json: bool,
 ) -> Exit | None:
-    """Is the judge consistent? Ask it or another one again about the same units, as before and in another order."""
+    """Have the run's judge or another judge label the same units again. Each unit is labelled twice: with the same
+    prompt, and with labels or materials in another order."""
     from overton.cli.output import conclude, show_plan
     from overton.cli.progress import watching
     from overton.cli.terminal import confirmation
@@ -227,8 +251,8 @@ def again(
         show_plan(plan_again(runs, **given), max_cost, max_calls, json=json)
         return None
     with watching("again") as watch:
-        done = ask_again(runs, out=out, max_cost=max_cost, max_calls=max_calls, watch=watch, **given)
-    return conclude(done, json=json)
+        done = ask_again(runs, out=out, max_cost=max_cost, max_calls=max_calls, anyway=anyway, watch=watch, **given)
+    return conclude(done, watch, json=json)
 
 
 @command_with(
@@ -237,24 +261,27 @@ def again(
         ["--label"],
         required=True,
         metavar="COLUMN",
-        help="Column of people's labels, empty if nobody labelled the row.",
+        help="Column with human labels; empty for unlabelled rows.",
     ),
     click.Option(
-        ["--judge"], required=True, metavar="COLUMN", help="Column of the judge's labels; an empty one is 'unread'."
+        ["--judge"],
+        required=True,
+        metavar="COLUMN",
+        help=("Column with the judge's labels; an empty label counts as 'unread'."),
     ),
-    click.Option(["--by"], metavar="COLUMN", help="Column of groups, compared pairwise."),
+    click.Option(["--by"], metavar="COLUMN", help="Column of groups to compare in pairs."),
     click.Option(
         ["--cluster"],
         metavar="COLUMN",
-        help="Column of the cluster that each row belongs to: rows that are alike or were drawn together.",
+        help="Column that names each row's cluster. Rows of a cluster are alike or were sampled together.",
     ),
     click.Option(
         ["--chance"],
         metavar="COLUMN",
-        help="Column of each row's probability of being labelled; a plain draw by default.",
+        help="Column with each row's probability of being sampled for a label; by default the same for all rows.",
     ),
     click.Option(
-        ["--group"], multiple=True, metavar="NAME=LABEL,LABEL", help="Labels pooled under a name; repeatable."
+        ["--group"], multiple=True, metavar="NAME=LABEL,LABEL", help="Labels to pool under a name; repeatable."
     ),
     click.Option(
         ["--value"], multiple=True, metavar="LABEL=NUMBER", help="A label's numeric value, for the mean; repeatable."
@@ -263,7 +290,7 @@ def again(
         ["--population"],
         default="like-these",
         metavar="WHICH",
-        help="Infer about rows like these (like-these, the default) or about exactly these (these).",
+        help="Population to infer about: rows like these (like-these, the default) or exactly these rows (these).",
     ),
     LEVEL,
     JSON,
@@ -281,7 +308,8 @@ def correct(
     level: float,
     json: bool,
 ) -> None:
-    """Correct a judge's labels of all rows by people's labels of some: shares of labels, means, differences."""
+    """Correct a judge's labels with human labels of some rows: proportions of labels, means, and differences between
+    groups."""
     from overton.cli.tables import show
     from overton.cli.terminal import print_json, results, say
     from overton.judge.correction import correct as corrected
@@ -313,15 +341,20 @@ def correct(
 
 
 @command_with(
-    click.Argument(["of"], metavar="STUDY|RUN", help="A study, or a run's folder, whose own judge is tested."),
+    click.Argument(
+        ["of"],
+        metavar="STUDY|RUN",
+        help="Name of a study (with --judge), or folder of a run, whose own judge is tested by default.",
+    ),
     click.Option(
-        ["--judge"], multiple=True, metavar="MODEL", help="The judge to test; a run's own judge by default. Repeatable."
+        ["--judge"], multiple=True, metavar="MODEL", help="Judge to test, by default the run's own; repeatable."
     ),
     SEED,
     MODEL_ARG,
     PRICE,
     MAX_COST,
     MAX_CALLS,
+    ANYWAY,
     OUT,
     TRUST,
     click.Option(["--plan"], is_flag=True, help="Ask nothing; only count and price the calls."),
@@ -335,12 +368,13 @@ def controls(
     price: Sequence[tuple[str, str, str]],
     max_cost: float | None,
     max_calls: int | None,
+    anyway: bool,
     out: Path | None,
     trust: bool,
     plan: bool,
     json: bool,
 ) -> Exit | None:
-    """Does the judge see what nobody can miss? Test it on texts whose label is beyond doubt."""
+    """Test a judge on control texts, whose labels are beyond doubt."""
     from overton.cli.output import conclude, show_plan
     from overton.cli.progress import watching
     from overton.cli.terminal import confirmation
@@ -353,17 +387,18 @@ def controls(
         show_plan(plan_controls(of, **given), max_cost, max_calls, json=json)
         return None
     with watching("controls") as watch:
-        done = try_on(of, out=out, max_cost=max_cost, max_calls=max_calls, watch=watch, **given)
-    return conclude(done, json=json)
+        done = try_on(of, out=out, max_cost=max_cost, max_calls=max_calls, anyway=anyway, watch=watch, **given)
+    return conclude(done, watch, json=json)
 
 
 def _for_measure(
     run: Path, wanted: str, what: str | None, people: int | None, *, size: int | None, whole: bool | None
 ) -> tuple[int | None, bool | None, str]:
-    """Show how many labels a measure needs; returns how many to draw, whether in whole groups, and which label.
+    """Show how many labels a measure needs. Return the number of labels to sample, whether to sample whole groups, and
+    the kind of label.
 
     Raises:
-        InputError: see `labels_for`; or a size is given, too.
+        InputError: see `labels_for`; or the user also chose the size or the groups.
     """
     from overton.cli.tables import show
     from overton.cli.terminal import results, say
@@ -374,7 +409,7 @@ def _for_measure(
     measure, equals, width = wanted.partition("=")
     found = labels_for(run, measure, _parse_width(width) if equals else WIDTH, what=what)
     if found.labelled < PILOT:
-        so_far = f"{found.labelled} labels so far are too few" if found.labelled else "There are no labels yet"
+        so_far = f"{found.labelled} labels are too few" if found.labelled else "There are no labels yet"
         say(f"{so_far}: a pilot of {PILOT} shows how many are needed.")
         return PILOT, False, found.what
     show([plans_table(found.measure, found.width, found.labelled, (found.row, found.group), found.plans)], results())
@@ -397,24 +432,25 @@ def _refuse_beside_for(given: Mapping[str, bool]) -> None:
 
 
 def _refuse_without_people(given: Mapping[str, bool]) -> None:
-    """Refuse options, by whether they are given, that make sense with pages only."""
+    """Refuse options that require pages. `given` says for each option whether the user gave it."""
     if problems := [Problem(name, "", "needs --people") for name, there in given.items() if there]:
         raise InputError(problems)
 
 
 def _draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: bool, what: str | None) -> None:
-    """Draw a sheet, and say how it is filled in and read back."""
+    """Sample a sheet, and tell the user how to fill it in and read it back."""
     from overton.cli.terminal import results, say
     from overton.judge.sheets import draw_sheet as drawn_sheet
 
     sheet, key = drawn_sheet(run, out, size=size, seed=seed, stratified=stratified, what=what)
-    say(f"Fill in the column 'person'. The judge's labels are in {key}, which that person must not see.")
+    _say_use(run, key)
+    say(f"Have a person fill in the column 'person'. The judge's labels are in {key}, which that person must not see.")
     say(f"Then: {command('judge', 'agreement', sheet, '--run', Path(run))}")
     results().print(str(sheet), soft_wrap=True)
 
 
 def _draw_pages(run: Path, out: Path, **how: Any) -> None:
-    """Draw pages, and say how their files are read back."""
+    """Sample pages, and tell the user how to read their files back."""
     from overton.cli.terminal import results, say
     from overton.judge.pages import draw_labels
     from overton.runs.labels import TASK
@@ -424,13 +460,23 @@ def _draw_pages(run: Path, out: Path, **how: Any) -> None:
         results().print(str(page), soft_wrap=True)
     if how["whole"] is None:
         _say_if_whole(out / TASK)
+    _say_use(run, out / TASK)
     say(f"Send each person one page. The judge's labels are in {out / TASK}, which they must not see.")
     read = f"{command('judge', 'agreement', out)}/*.json --run {quote(str(run))}"
     say(f"Put the files they save into {out}, then: {read}")
 
 
+def _say_use(run: Path, task: Path) -> None:
+    """Say what the labels of a task will be used for."""
+    from overton.cli.terminal import say
+    from overton.judge.label_use import describe_use, use_of_labels
+
+    for sentence in describe_use(use_of_labels(run, task)):
+        say(sentence)
+
+
 def _say_if_whole(task: Path) -> None:
-    """Say that whole groups were drawn by default, how many, and how to draw single rows."""
+    """If whole groups were sampled by default, say how many, and how to sample single rows instead."""
     from overton.cli.terminal import say
     from overton.judging.label_tasks import LabelTask
     from overton.runs.labels import read_label_file
@@ -439,13 +485,13 @@ def _say_if_whole(task: Path) -> None:
     if isinstance(drawn, LabelTask) and drawn.design == "whole":
         groups = len({row.group for row in drawn.rows})
         say(
-            f"Drawn: {len(drawn.rows):,} rows in {groups:,} whole groups, which correct measures of many labels"
-            " whatever the judge's errors. --single draws single rows, --size fewer or more."
+            f"Sampled {len(drawn.rows):,} rows in {groups:,} whole groups. --single samples single rows instead, and"
+            " --size changes the number of rows."
         )
 
 
 def _find_labelling(word: str) -> click.Command | None:
-    """The command of a study that labels existing material: below `judge` it goes by its word."""
+    """The command of a study that labels existing material; `word` is its name below `overton judge`."""
     found = next((entry.name for entry in entries_of("labels") if entry.word == word), None)
     study = None if found is None else find_usable(found, ("labels",))
     return None if study is None else make_run(study, argument=True)
@@ -457,7 +503,7 @@ def _label_rows() -> list[tuple[str, str]]:
 
 judge = CommandGroup(
     "judge",
-    help="Have a judge label conversations, and people check a judge.",
+    help="Label conversations with a judge, and check a judge with human labels.",
     metavar="COMMAND",
     commands=[sample, agreement, again, controls, correct],
     find=_find_labelling,

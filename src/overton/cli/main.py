@@ -1,4 +1,4 @@
-"""The `overton` command: its verbs, in the order in which people meet them, and its exit codes."""
+"""The `overton` command: its subcommands, in the order in which users need them, and its exit codes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VERBS = (
 
 
 _COMPLETE = "_OVERTON_COMPLETE"
-"""The variable by which a shell asks for completion, as Click names it."""
+"""The environment variable with which a shell requests completion. Click sets the name."""
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
@@ -61,9 +61,10 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
 app = CommandGroup(
     "overton",
     help="Measure where a language model's opinions stand and what moves them.",
-    epilog="Exit codes: 0 done; 1 failed; 2 bad input (no requests sent); 3 done, but some calls failed; "
-    "4 stopped by a limit, Ctrl-C or SIGTERM, and resumable; 5 beyond a gate's margin, or not reproduced; "
-    "6 gate undecided.",
+    epilog="\b\nExit codes:\n0  done\n1  failed\n2  bad input (no requests sent)\n3  done, but some calls failed\n"
+    "4  stopped by a limit, Ctrl-C or SIGTERM, and resumable\n"
+    "5  a measure is beyond a gate's margin, or a number was not reproduced\n"
+    "6  a gate is undecided",
     commands=VERBS,
     params=[
         click.Option(
@@ -104,7 +105,7 @@ def main() -> None:
 def _complete(shell: str, wanted: str = "") -> NoReturn:
     """Print the script that sets up completion in a shell ('source'), or answer the script ('complete').
 
-    Click would write bytes, which do not go through the door to the terminal.
+    Click itself would write bytes, which bypass the module for terminal output.
     """
     if (kind := get_completion_class(shell)) is None or wanted not in ("source", "complete"):
         sys.exit(Exit.FAILED)
@@ -117,7 +118,7 @@ _usual_format = warnings.formatwarning
 
 
 def _format_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
-    """One of our warnings as a sentence, any other as Python formats it."""
+    """Format Overton's own warnings as sentences, and other warnings as Python does."""
     if issubclass(category, Notice):
         return f"overton: {visible_line(str(message))}\n"
     return _usual_format(message, category, *place, **more)

@@ -9,58 +9,65 @@ from typing import TYPE_CHECKING, Any
 from overton.cli.build import Exit
 from overton.cli.terminal import print_json, results, say
 from overton.errors import InputError, StudyError, command
+from overton.studies.findings import counted
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from overton.analysis.analyze import Measured
+    from overton.cli.progress import SessionWatch
     from overton.planning.power import PlanDetecting
-    from overton.runs.dry_run import ModelPlan, Plan
+    from overton.runs.dry_run import ConditionPlan, ModelPlan, Plan
     from overton.runs.run import Run
     from overton.studies.power import Detection
     from overton.studies.sections import Table as StudyTable
     from overton.studies.study import Done
 
 
-def conclude(run: Run, *, json: bool = False) -> Exit:
-    """Report on a run that has finished or stopped, say where its files are, and return the exit code.
+def conclude(run: Run, watch: SessionWatch | None = None, *, json: bool = False) -> Exit:
+    """Print the outcome of a run that has finished or stopped, and where its files are; return the exit code.
 
-    With `json` the analysis is printed instead of the summary and the report's path.
+    Missing items are printed first. `watch` is the watcher of the session, if there was a session. With `json` the
+    analysis is printed instead of the first screen and the report's path.
 
-    If nothing can be measured (every call failed, say) that is not bad input: calls were made, and may have been paid.
+    If no measure can be computed (for example, because every call failed), the exit code differs from that of bad
+    input. The reason is that calls were made and may have been paid for.
     """
     from overton.reports.judge_replies import unread_judge
 
-    measured = True
+    measured, seconds = True, watch.last.seconds if watch and watch.last else None
+    if run.manifest.left_out and not run.manifest.has_selection:
+        say(f"Left out: {run.manifest.left_out}")
+    _say_first_replies(run)
+    stopped = None if run.finished else show_state(run)
     if run.study.kind != "asks" and run.study.measuring is None:
-        _show_dataset(run)
+        _show_dataset(run, seconds)
     elif run.records().height:
-        measured = _report_results(run, json=json)
+        measured = _report_results(run, seconds, json=json)
         if unread := unread_judge(run):
             say(unread)
     else:
         say("No item is complete yet, so there is nothing to report.")
-    if run.manifest.left_out:
-        say(f"Left out: {run.manifest.left_out}")
-    state = show_state(run)
+    state = show_state(run) if stopped is None else stopped
     return state if measured else state or Exit.FAILED
 
 
-def _report_results(run: Run, *, json: bool) -> bool:
-    """Show the results and write the report; False if there is nothing to measure."""
+def _report_results(run: Run, seconds: float | None, *, json: bool) -> bool:
+    """Show the first screen and write the report; False if there is nothing to measure."""
     from overton.analysis.analyze import measure_run
+    from overton.cli.first_screen import show_first_screen
+    from overton.reports.first_screen import first_screen
+    from overton.reports.run_comparison import RunComparison
     from overton.reports.run_report import report_of
 
     try:
         outcome = measure_run(run.manifest.study, run.path)
+        comparison = RunComparison([run], outcome)
         if json:
             print_json(outcome.document())
-        else:
-            _show_summary(outcome, run)
-        report = report_of(run, outcome)
+        report = report_of(run, outcome, comparison)
         if not json:
-            results().print(f"Report: {report}", soft_wrap=True)
+            show_first_screen(first_screen(run, outcome, seconds, comparison), report, results())
     except (InputError, StudyError) as error:
         say(f"Nothing can be reported: {error}")
         return False
@@ -74,13 +81,17 @@ def show_shards(shards: Sequence[Run]) -> None:
     first = shards[0]
     asked = first.manifest.spent.requests
     if asked:
-        say(f"{asked:,} requests were made for what all trials share; every shard has the replies.")
-    say(f"Run each, here or elsewhere: {command('resume', first.path)}")
+        made = counted(asked, "requests")
+        say(
+            f"Overton sent {made} for calls that all trials share. Every shard has the replies, so it does not send"
+            " these requests again."
+        )
+    say(f"Run each shard, here or elsewhere: {command('resume', first.path)}")
     say(f"Then: {command('merge', *(shard.path for shard in shards))} --out DIR")
 
 
 def show_unfinished(run: Run) -> Exit:
-    """Say how to resume a run merged from shards that had not all finished."""
+    """Say how to resume a run that was merged from unfinished shards."""
     results().print(str(run.path), soft_wrap=True)
     say(f"The run is not complete; resume it with: {command('resume', run.path)}")
     return Exit.STOPPED
@@ -101,8 +112,11 @@ def show_done(done: Done, *, json: bool) -> Exit:
     return Exit.DONE if done.run is None else show_state(done.run)
 
 
-def _show_dataset(run: Run) -> None:
+def _show_dataset(run: Run, seconds: float | None) -> None:
+    from overton.reports.first_screen import heading, short_names
+
     dataset = run.study.dataset
+    say(heading(run, [*short_names([entry.name for entry in run.entries]).values()], seconds))
     for line in dataset.summary(run.rows()) if dataset and dataset.summary else ():
         say(line)
     say(f"Run: {run.path}")
@@ -112,33 +126,56 @@ def _show_dataset(run: Run) -> None:
 
 def show_state(run: Run) -> Exit:
     """Say how far a run went, and how to continue it; returns the exit code."""
+    from overton.reports.first_screen import missing_items, resume_command
+
     manifest = run.manifest
     for name, note in manifest.notes.items():
         say(f"Note: {name} {note}.")
     if not run.finished:
-        missing = sum(map(len, manifest.missing.values()))
+        missing = any(manifest.missing.values())
         say(f"Stopped: {manifest.stopped}.")
         if manifest.out:
             cancel = command("batches", run.path, "--cancel")
-            say(f"{manifest.out:,} calls are in batches that continue by themselves. To cancel them: {cancel}")
-        resume = command("resume", run.path, *_resume_options(run))
+            say(f"Batches with {counted(manifest.out, 'calls')} continue by themselves. To cancel them: {cancel}")
+        if manifest.unread:
+            _say_how_to_go_on(run)
+        resume = resume_command(run)
         if run.manifest.precision is None or missing:
-            say(f"{missing} items are incomplete and are left out. Resume with: {resume}")
+            say(f"Left out, because they are incomplete: {missing_items(run)}. Resume with: {resume}")
         else:
             say(f"The answers of an incomplete round are left out. Resume with: {resume}")
         return Exit.STOPPED
     unwritable = [trial for lane in manifest.unmade.values() for trial in lane.trials]
     if unwritable:
         count = sum(lane.count for lane in manifest.unmade.values())
-        say(
-            f"{count} trials have records that do not fit a table; their items are left out. The first: {unwritable[0]}"
-        )
+        some = counted(count, "trials")
+        say(f"Records of {some} do not fit a table; their items are left out. The first: {unwritable[0]}")
     if run.failed:
         again = command("resume", run.path, "--retry-failed")
-        some = "1 call" if run.failed == 1 else f"{run.failed:,} calls"
-        say(f"{some} failed for good. Retry with: {again}")
+        say(f"{counted(run.failed, 'calls')} failed permanently. Retry with: {again}")
         return Exit.SOME_FAILED
     return Exit.SOME_FAILED if unwritable or _has_missing_items(run) else Exit.DONE
+
+
+def _say_first_replies(run: Run) -> None:
+    """Say how many of each model's first replies could be read."""
+    counts = getattr(run.manifest.first_replies, "counts", {}).items()
+    if run.manifest.unread:  # the reason for the stop already gives the numbers
+        return
+    if read := ", ".join(f"{name} {count.read} of {count.of}" for name, count in counts):
+        say(f"Readable among the first replies: {read}.")
+
+
+def _say_how_to_go_on(run: Run) -> None:
+    """Say what can be done about replies that cannot be read."""
+    counts = getattr(run.manifest.first_replies, "counts", {})
+    if any(counts[name].of > 1 for name in run.manifest.unread):  # skip judges tested only on a control text
+        which = ("--unread",) if run.study.kind == "asks" else ("--sample", 10)
+        say(f"To see them: {command('show', run.path, *which)}")
+    say(
+        "These replies stay in the run. Once the model's replies can be read, start a new run or resume this run."
+        f" Resuming checks the next replies first: {command('resume', run.path)}"
+    )
 
 
 def _has_missing_items(run: Run) -> bool:
@@ -146,53 +183,55 @@ def _has_missing_items(run: Run) -> bool:
     return made is not None and made.lacking is not None and made.lacking(run.rows()) > 0
 
 
-def _resume_options(run: Run) -> tuple[str, ...]:
-    reached = run.manifest.reached
-    if run.manifest.batch_refused:
-        return ("--retry-failed",)
-    return (f"--max-{reached}", "MORE") if reached else ()
-
-
-def _show_summary(outcome: Measured, run: Run) -> None:
-    from overton.cli.tables import show_findings, show_first, show_sections
-    from overton.reports.run_report import precision_sections
-    from overton.studies.sections import summary
-
-    show_first(outcome.summary_as_published(), results())
-    show_findings(outcome.findings, results())
-    show_sections([*outcome.summary(), *summary([*precision_sections([run])])], results())
-
-
 def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, json: bool) -> None:
     """Print a plan, and whether a limit would stop it."""
+    from overton.planning.plan import batches_are_cheaper
     from overton.studies.document import SCHEMA, document
 
     if json:
         print_json(document(planned.study, SCHEMA, planned))
         return
     results().print(_calls_table(planned))
+    _print_headlines(planned)
+    if planned.systems:
+        results().print(_conditions_table("of these, by system prompt", "system prompt", planned.systems))
+        say("All calls are repeated with each system prompt. This table prices each system prompt separately.")
     if planned.nulls:
-        results().print(_nulls_table(planned))
-        say("Nulls are included in the calls above but not in the published design; each is priced as if alone.")
-    say("Tokens are estimated at four bytes each; 'at most' assumes that every answer uses all its allowed tokens.")
+        results().print(_conditions_table("of these, null conditions", "null condition", planned.nulls))
+        say(
+            "The calls above include null conditions, which are not part of the published design. This table prices"
+            " each null condition separately."
+        )
+    say("Tokens are estimated at four bytes each. 'At most' assumes that every answer has the maximum length.")
     if planned.prices_as_of:
-        say(f"Prices are as of {planned.prices_as_of}; --prices FILE and --price NAME IN OUT take precedence.")
-    if planned.batches_in_turn:
+        say(f"Prices are as of {planned.prices_as_of}. To use others: --prices FILE or --price NAME IN OUT.")
+    if batches_are_cheaper(planned):
         turns = planned.batches_in_turn
         after = "one batch" if turns == 1 else f"up to {turns} batches, one after another"
         say(
-            f"In batches (--batch): {_dollars(planned.cost_in_batches)}, in {after}. Each finishes within 24 hours,"
-            f" usually within one: {planned.hours_in_batches:g} hours at most."
+            f"In batches (--batch): {_dollars(planned.cost_in_batches)}, in {after}. A batch finishes"
+            f" within 24 hours, usually within one hour, so this takes at most {planned.hours_in_batches:g} hours."
         )
     if any(row.retrieves for row in planned.models):
-        say(
-            "Searches and pages are counted as if none were requested twice; what a search service charges is left out."
-        )
+        say("Each search and page is counted once. The charges of search services are not included.")
     _warn_limits(planned, max_cost, max_calls)
 
 
+def _print_headlines(planned: Plan) -> None:
+    """Print which headlines the design can measure, and why it cannot measure the others."""
+    from overton.studies.planned_headlines import describe_measurable, describe_unmeasurable
+    from overton.studies.registry import study_named
+
+    comparing = (measuring := study_named(planned.study).measuring) and measuring.comparing
+    for sentence in describe_unmeasurable(planned.headlines):
+        results().print(sentence, soft_wrap=True)
+    if comparing:
+        for sentence in describe_measurable(planned.headlines, comparing.unit, planned.pilot):
+            results().print(sentence, soft_wrap=True)
+
+
 def show_ways(planned: Plan) -> None:
-    """Show alternative ways to ask for the same thing side by side, with prices, if there are several."""
+    """If a design can be run in several ways, show them side by side, with their prices."""
     from rich.table import Table
 
     if len(planned.ways) < 2:
@@ -209,7 +248,7 @@ def show_ways(planned: Plan) -> None:
 
 
 def show_precision(planned: Plan) -> None:
-    """Say what a run with precision stopping is expected to take."""
+    """Print the expected calls and cost of a run with precision stopping."""
 
     if (expected := planned.precision) is None:
         return
@@ -218,19 +257,22 @@ def show_precision(planned: Plan) -> None:
     )
     whole = f"{planned.calls:,}" if planned.calls == planned.calls_at_most else f"{planned.calls:,} or more"
     say(
-        f"Stopping once precise: about {expected.calls:,} calls{within} instead of {whole},"
-        f" {_dollars(expected.cost)} instead of {_dollars(planned.cost)}, in {expected.rounds} rounds, if answers are"
-        f" like those of {expected.pilot}."
+        f"With a stop at the target precision, expect about {expected.calls:,} calls{within} instead of {whole}, and"
+        f" {_dollars(expected.cost)} instead of {_dollars(planned.cost)}, in {expected.rounds} rounds. This assumes"
+        f" answers like those of {expected.pilot}."
     )
     for name, half in expected.halves.items():
-        say(f"The interval of {name} is then within {half:.2g} to either side.")
+        say(f"The half-width of {name}'s interval is then at most {half:.2g}.")
 
 
 def _calls_table(planned: Plan) -> Table:
     from rich.table import Table
 
-    table = Table(title=f"{planned.study}: {planned.items} items, {planned.trials} trials per model")
-    batched = bool(planned.batches_in_turn)
+    size = f"{counted(planned.items, 'items')}, {counted(planned.trials, 'trials')} per model"
+    table = Table(title=f"{planned.study}: {size}")
+    from overton.planning.plan import batches_are_cheaper
+
+    batched = batches_are_cheaper(planned)
     headings = ("model", "role", "calls", "tokens in", "tokens out", "cost", "at most")
     for heading in (*headings, "in batches") if batched else headings:
         table.add_column(heading, justify="left" if heading in ("model", "role") else "right")
@@ -241,15 +283,15 @@ def _calls_table(planned: Plan) -> Table:
     return table
 
 
-def _nulls_table(planned: Plan) -> Table:
+def _conditions_table(title: str, heading: str, conditions: Sequence[ConditionPlan]) -> Table:
     from rich.table import Table
 
-    table = Table(title="of these, null conditions")
-    for heading in ("null", "trials", "calls", "cost", "at most"):
-        table.add_column(heading, justify="left" if heading == "null" else "right")
-    for null in planned.nulls:
-        calls = _range(null.calls, null.calls_at_most)
-        table.add_row(null.name, f"{null.trials:,}", calls, _dollars(null.cost), _dollars(null.cost_at_most))
+    table = Table(title=title)
+    for name in (heading, "trials", "calls", "cost", "at most"):
+        table.add_column(name, justify="left" if name == heading else "right")
+    for part in conditions:
+        calls = _range(part.calls, part.calls_at_most)
+        table.add_row(part.name, f"{part.trials:,}", calls, _dollars(part.cost), _dollars(part.cost_at_most))
     return table
 
 
@@ -266,8 +308,9 @@ def _warn_limits(planned: Plan, max_cost: float | None, max_calls: int | None) -
         say(f"--max-cost {max_cost:g} would stop this run before its estimated ${planned.cost:.2f}.")
     if max_cost is not None:
         say(
-            "--max-cost is exceeded only if a model bills more than max_tokens allow. At most, the excess is the calls"
-            " in flight at once (`connections` for each model; in batches, all) times what the dearest cost too much."
+            "The cost exceeds --max-cost only if a model bills more tokens than max_tokens allows. The excess is then"
+            " at most the number of calls in flight times the largest excess of a single call. Up to `connections`"
+            " calls of each model are in flight; in batches, all calls are."
         )
 
 
@@ -283,6 +326,9 @@ def show_analysis(study: AnyStudy, files: Sequence[Path], *, json: bool, how: Ma
     """Compute a study's measures and print them."""
     from overton.analysis.analyze import measure_run
     from overton.cli.tables import show_findings, show_first, show_sections
+    from overton.reports.run_report import precision_sections
+    from overton.runs.run import open_run
+    from overton.studies.sections import summary
 
     outcome = measure_run(study.name, files, **{name: value for name, value in how.items() if value is not None})
     if json:
@@ -290,7 +336,8 @@ def show_analysis(study: AnyStudy, files: Sequence[Path], *, json: bool, how: Ma
     else:
         show_first(outcome.summary_as_published(), results())
         show_findings(outcome.findings, results())
-        show_sections(outcome.summary(), results())
+        runs = [open_run(path) for path in files] if outcome.results else []
+        show_sections([*outcome.summary(), *summary([*precision_sections(runs)])], results())
 
 
 def show_schema(study: AnyStudy) -> None:
@@ -301,7 +348,8 @@ def show_schema(study: AnyStudy) -> None:
 
 
 def show_detections(planned: PlanDetecting) -> None:
-    """Print what a plan would detect: for each measure a sentence, a table and what it is based on."""
+    """Print the differences that a plan would detect: for each measure, a sentence, the basis of this sentence, and a
+    table."""
     from overton.cli.tables import show
     from overton.studies.sections import Prose
 
@@ -320,42 +368,40 @@ def _describe_detection(detection: Detection, plural: str) -> Iterator[str]:
     head = f"{detection.title}: a difference of {detection.difference:g} between two models"
     if detection.differing:
         yield (
-            f"The pilot was asked differently from this plan, so {plural} may vary differently, too:"
-            f" {'; '.join(detection.differing)}."
+            f"The pilot's design differs from this plan ({'; '.join(detection.differing)}), so the variation among"
+            f" {plural} may differ, too."
         )
     if detection.why is not None:
         yield f"{head}: {detection.why}."
         return
     if detection.chance is not None and detection.smallest is not None and detection.chance_equivalent is not None:
-        trials = "" if detection.trials is None else f" and {_count_trials(detection.trials)} of each"
+        trials = "" if detection.trials is None else f" and {counted(detection.trials, 'trials')} of each"
         yield (
-            f"{head} is detected with a probability of {detection.chance:.0%} by this plan"
-            f" ({detection.items} {plural}{trials}), which detects one of {detection.smallest:.3g} with"
-            f" {detection.power:.0%}. A true difference of {detection.margin / 2:g}, half the margin, is"
-            f" found equivalent with a probability of {detection.chance_equivalent:.0%}."
+            f"{head} is detected with a probability of {detection.chance:.0%} by this plan ({detection.items}"
+            f" {plural}{trials}). The plan detects a difference of {detection.smallest:.3g} with a probability of"
+            f" {detection.power:.0%}. If the true difference is {detection.margin / 2:g} (half the margin), the"
+            f" plan finds the models equivalent with a probability of {detection.chance_equivalent:.0%}."
         )
     else:
-        yield f"{head}: this plan has {detection.items} {plural}, and there is no interval for fewer than 5."
+        yield f"{head}: this plan has {detection.items} {plural}, and an interval needs at least 5."
     yield _describe_basis(detection, plural)
 
 
-def _count_trials(count: int) -> str:
-    return "1 trial" if count == 1 else f"{count} trials"
-
-
 def _describe_basis(detection: Detection, plural: str) -> str:
-    trials = f" with {_count_trials(detection.pilot_trials)} of each" if detection.pilot_trials else ""
+    trials = f" with {counted(detection.pilot_trials, 'trials')} of each" if detection.pilot_trials else ""
     if detection.assumed:
         correlation = f"A correlation of {detection.correlation:g} between two models' values over {plural}"
         how = f"{correlation} is assumed (--correlation)."
     elif detection.correlation is None:
-        how = "The correlation of its models' values is unknown."
+        how = "The correlation between the pilot's models is unknown."
     else:
         how = f"Two models' values have a correlation of {detection.correlation:.2f} over {plural}."
     chance = (
-        "" if detection.spread_trials is not None else " This pilot does not show how much of it is chance in trials."
+        ""
+        if detection.spread_trials is not None
+        else (" The pilot does not show how much of this variation is due to chance within trials.")
     )
-    level = f" The level is divided among {detection.pairs} pairs." if detection.pairs > 1 else ""
+    level = f" The significance level is divided among {detection.pairs} pairs." if detection.pairs > 1 else ""
     return (
         f"Variation among {plural} is estimated from {detection.pilot} ({detection.pilot_items} {plural}{trials};"
         f" {', '.join(detection.pilot_models)}). {how}{chance}{level}"
@@ -391,5 +437,5 @@ def _needed_table(detection: Detection, plural: str) -> StudyTable:
             Column("Cost"),
         ],
         rows,
-        note="Costs are the plan's, for all its models.",
+        note="Costs are for all models of the plan.",
     )

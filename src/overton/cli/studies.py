@@ -1,12 +1,13 @@
-"""The commands made from studies: run, plan, split, extend, analyze, and the parameters that follow from a declaration.
+"""Commands that are built from studies (run, plan, split, extend and analyze), and parameters that follow from a
+study's declaration.
 
-`find` functions give the command for a word, and `rows` functions list the words. Both import studies once they are
-called, and commands import what they run.
+`find` functions return the command for a word, and `rows` functions list the words. Both kinds of functions import
+studies only when they are called, and commands import the code that they run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from overton.cli.build import (
+    ANYWAY,
     AT_MOST_CALLS,
     BATCH,
     JSON,
@@ -37,64 +39,87 @@ from overton.cli.build import (
     prices,
     sizes,
 )
+from overton.cli.call_arguments import call_arguments, only_given
+from overton.cli.configured_commands import (
+    CONFIG,
+    TRUST_FILE,
+    ConfiguredCommand,
+    ConfiguredGroup,
+    confirm_configuration,
+)
+from overton.cli.configured_paths import FILE_WORD
 from overton.errors import InputError, Problem
-from overton.key_values import by_key
 
 if TYPE_CHECKING:
     from overton.planning.power import PlanDetecting
     from overton.studies.items import Items
     from overton.studies.options import Field
     from overton.studies.registry import StudyEntry
-    from overton.studies.study import AnyStudy, Kind, Role
+    from overton.studies.study import AnyStudy, Kind
 
 _DETECTING = (
     click.Option(
         ["--detect"],
         multiple=True,
         metavar="MEASURE=X",
-        help="Show how many items and trials detect a difference of X between two models; repeatable.",
+        help="Show how many items and trials are needed to detect a difference of X between two models; repeatable.",
     ),
     click.Option(
-        ["--power"], type=float, default=0.8, metavar="X", help="The probability of detecting it; 0.8 by default."
+        ["--power"],
+        type=float,
+        default=0.8,
+        metavar="X",
+        help=("Probability of detecting the difference (power); 0.8 by default."),
     ),
     click.Option(
         ["--pilot"],
         metavar="RUN",
-        help="Where variation among items is estimated: a run, RUN#MODEL, or simulated/NAME (the default).",
+        help="Pilot from which to estimate the variation among items: a run, RUN#MODEL, or simulated/NAME (the"
+        " default).",
     ),
     click.Option(
         ["--correlation"],
         type=float,
         metavar="X",
-        help="Correlation of two models' true values over items; 0.5 if no pilot shows it.",
+        help="Correlation between two models' true values over items; by default estimated from the pilot, or 0.5 if"
+        " the"
+        " pilot has one model.",
     ),
     click.Option(
         ["--margin"],
         multiple=True,
         metavar="MEASURE=X",
-        help="Equivalence margin: differences below X count as none; repeatable.",
+        help="Equivalence margin of a measure: smaller differences count as equal; repeatable.",
     ),
 )
 """The options of a plan that ask which differences it would detect."""
 
 _WIDEST_METAVAR = 40
-"""Characters of the longest list of values shown as an option's metavar; a longer one appears only in its help."""
+"""The maximum length of a list of values that is shown as an option's metavar. A longer list appears only in the
+help."""
 
 
 # A study's declaration as parameters: options, roles, items.
 
 
 def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[click.Parameter]:
-    """Options as parameters. Values stay strings here: the code that declares the options reads and checks them.
+    """The options of a study as parameters. Values stay strings here, because the code that declares the options reads
+    and checks them.
 
-    `growing` ones enlarge an existing run: each says whether it adds to what the run has, or is the new total.
+    With `growing`, the options enlarge an existing run. The help of each option says whether its value is added to the
+    run's own values or is the new total.
     """
     for field in fields:
         help_ = _growing_help(field) if growing else field.described()
         if field.option.argument:
             nargs = -1 if field.several else 1
             yield click.Argument(
-                [field.name], nargs=nargs, required=field.needed, metavar=_argument_metavar(field), help=help_
+                [field.name],
+                nargs=nargs,
+                required=field.needed,
+                metavar=_argument_metavar(field),
+                type=FILE_WORD if field.option.file else None,
+                help=help_,
             )
             continue
         flags = [field.flag, f"--{field.name.replace('_', '-')}"]
@@ -108,13 +133,14 @@ def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[
             multiple=field.several,
             required=field.needed,
             metavar=_metavar(field),
+            type=FILE_WORD if field.option.file else None,
             help=help_,
         )
 
 
 def _growing_help(field: Field) -> str:
     meaning = field.meant()
-    return f"{meaning}; added to those the run has." if field.several else f"{meaning}; in total, including the run's."
+    return f"{meaning}; added to the run's own." if field.several else f"{meaning}; in total, including the run's."
 
 
 def _argument_metavar(field: Field) -> str:
@@ -124,6 +150,8 @@ def _argument_metavar(field: Field) -> str:
 def _metavar(field: Field) -> str:
     if field.option.file:
         return "FILE"
+    if field.option.texts:
+        return "TEXT"
     if field.option.known:
         words = "|".join(field.word(value) for value in field.option.known)
         return words if len(words) <= _WIDEST_METAVAR else "WORD"
@@ -131,10 +159,11 @@ def _metavar(field: Field) -> str:
 
 
 def _role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[click.Option]:
-    """Who answers: the models of the first role, one answerer per other role, and arguments of roles that retrieve."""
+    """The parameters of roles: the models of the first role, the model or service of each other role, and settings of
+    roles that retrieve."""
     first, *others = study.roles
     yield click.Option(
-        [first.word, _role_flag(first), *([f"-{first.word[0]}"] if first.word in ("model", "agent") else [])],
+        [first.word, f"--{first.key}", *([f"-{first.word[0]}"] if first.word in ("model", "agent") else [])],
         multiple=True,
         required=needed,
         metavar="MODEL",
@@ -143,9 +172,9 @@ def _role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[click.Opti
     for role in others:
         help_ = f"{role.help}; {role.usual} by default." if role.usual else f"{role.help}."
         if role.several:
-            help_ = f"{help_.removesuffix('.')}; repeatable, the first one leads."
+            help_ = f"{help_.removesuffix('.')}; repeatable; headlines use the first one."
         yield click.Option(
-            [role.word, _role_flag(role)],
+            [role.word, f"--{role.key}"],
             multiple=role.several,
             required=needed and not (role.optional or role.usual or role.retrieves == "pages"),
             metavar="SPEC" if role.retrieves else "MODEL",
@@ -161,31 +190,28 @@ def _role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[click.Opti
             )
 
 
-def _role_flag(role: Role) -> str:
-    return f"--{role.word.replace('_', '-')}"
-
-
 def _items_params(items: Items[Any], *, argument: bool) -> Iterator[click.Parameter]:
-    """Where items come from, and how they are read."""
+    """The parameters for where items come from and how to read them."""
     from overton.studies.options import fields_of
 
     layouts = f"{items.noun} by its name" if items.named else items.layouts
     help_ = f"{layouts[:1].upper()}{layouts[1:]}"
     if argument and items.starter is None:
-        yield click.Argument(["items"], metavar=items.plural.upper(), help=f"{help_}.")
+        yield click.Argument(["items"], metavar=items.plural.upper(), type=FILE_WORD, help=f"{help_}.")
     else:
         starter = f"; the starter {items.plural} by default" if items.starter else ""
         yield click.Option(
             ["items", *(f"--{name}" for name in items.words)],
             multiple=items.named is not None,
             metavar="WORD" if items.named else "PATH",
+            type=FILE_WORD,
             help=f"{help_}{'; repeatable' if items.named else ''}{starter}.",
         )
     yield from field_params(fields_of(items.reading))
 
 
 def _asked_params(study: AnyStudy, *, argument: bool) -> Iterator[click.Parameter]:
-    """Parameters of a study that asks: items, who answers, options."""
+    """Parameters of a study that makes calls: items, roles and options."""
     from overton.studies.options import fields_of
 
     yield from _items_params(study.items, argument=argument)
@@ -194,8 +220,9 @@ def _asked_params(study: AnyStudy, *, argument: bool) -> Iterator[click.Paramete
 
 
 def _shared_params(*, paying: bool = True) -> list[click.Option]:
-    """Parameters of every command that asks, or would. A plan takes those about paying, and does not show them."""
-    paid = [BATCH, MAX_COST, MAX_CALLS, OUT]
+    """Parameters of every command that makes or plans calls. A plan accepts the parameters about payment but hides them
+    in its help."""
+    paid = [BATCH, MAX_COST, MAX_CALLS, ANYWAY, OUT]
     shown = [ONLY, SEED, PROMPTS, MODEL_ARG, PRICE, PRICE_LIST, PRECISION, AT_MOST_CALLS]
     return [*shown, *(paid if paying else map(_hidden, paid))]
 
@@ -207,51 +234,18 @@ def _hidden(option: click.Option) -> click.Option:
 
 
 def flags_of(study: AnyStudy, *kinds: type[Any]) -> dict[str, str]:
-    """The command line's names for a study's roles and for the options of structs."""
+    """Command-line names of a study's roles and of the fields of option structs."""
     from overton.studies.options import fields_of, option_place
 
     flags = {option_place(field.name): field.flag for kind in kinds for field in fields_of(kind)}
-    return flags | {f"role {role.name}": _role_flag(role) for role in study.roles}
-
-
-def only_given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A command's parameters without those that were not given, repeated values as lists."""
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-        if value is not None and value != ()
-    }
-
-
-def _call_arguments(study: AnyStudy, values: Mapping[str, Any]) -> dict[str, Any]:
-    """A command's parameters as the arguments of `overton.run` and `overton.plan`.
-
-    Raises:
-        InputError: a value of an option that takes pairs is malformed.
-    """
-    given = only_given(values)
-    roles = {role.name: given.pop(role.word, None) for role in study.roles}
-    sources = {role: given.pop(f"{role}_arg", ()) for role in study.retrieval}
-    return {
-        "models": roles.pop(study.first) or (),
-        "others": {role: spec for role, spec in roles.items() if spec},
-        "model_args": model_arguments(given.pop("model_arg", ())),
-        "prices": prices(given.pop("price", ())),
-        "precision": sizes("--precision", given.pop("precision", ())),
-        "source_args": {
-            role: by_key(words, f"--{role}-arg", "KEY=VALUE, as in timeout=20")
-            for role, words in sources.items()
-            if words
-        },
-        **given,
-    }
+    return flags | {f"role {role.name}": f"--{role.key}" for role in study.roles}
 
 
 # Commands, by their groups.
 
 
 def find_usable(name: str, kinds: Iterable[Kind]) -> AnyStudy | None:
-    """The study with this name, None if it is of another kind; no other study is imported.
+    """The study with this name, or None if the study is of another kind. Other studies are not imported.
 
     Raises:
         InputError: no such study exists, or it cannot be used.
@@ -275,26 +269,29 @@ def describe_entry(entry: StudyEntry) -> str:
 
 
 def rows_of(*kinds: Kind) -> Callable[[], list[tuple[str, str]]]:
-    """A function that lists the studies of these kinds by name: a study and the one that labels for it share a word."""
+    """Return a function that lists the names of studies of these kinds. The list has names of studies, not command
+    words, because a study and the study that labels its material have the same command word."""
     return lambda: [(entry.name, describe_entry(entry)) for entry in entries_of(*kinds)]
 
 
-def make_run(study: AnyStudy, *, argument: bool = False) -> StrictCommand:
-    """The command that runs a study; with `argument` its items are given by position."""
+def make_run(study: AnyStudy, *, argument: bool = False) -> ConfiguredCommand:
+    """The command that runs a study; with `argument` its items are a positional argument."""
 
-    def body(**given: Any) -> Exit:
+    def body(trust: bool, **given: Any) -> Exit:
         from overton.cli.output import conclude
         from overton.cli.progress import watching
         from overton.runs.start import run
 
+        confirm_configuration(study, given, trust=trust)
         with watching(study.name) as watch:
-            done = run(study.name, watch=watch, **_call_arguments(study, given))
-        return conclude(done)
+            done = run(study.name, watch=watch, **call_arguments(study, given))
+        return conclude(done, watch)
 
-    return StrictCommand(
-        study.name,
+    return ConfiguredCommand(
+        study,
         callback=body,
-        params=[*_asked_params(study, argument=argument), *_shared_params()],
+        params=[*_asked_params(study, argument=argument), *_shared_params(), CONFIG, TRUST_FILE],
+        plan_only=_DETECTING,
         flags=flags_of(study, study.options, study.items.reading),
         help=study.question,
     )
@@ -305,25 +302,34 @@ def _find_run(name: str) -> click.Command | None:
     return None if study is None else make_run(study)
 
 
+def _find_configured(name: str) -> click.Command | None:
+    """The command for the study that a configuration file names. The study may also make items or label material."""
+    from overton.studies.registry import study_named
+
+    study = study_named(name)
+    return make_run(study, argument=study.kind != "asks")
+
+
 def _find_plan(name: str) -> click.Command | None:
     study = find_usable(name, ("asks", "makes", "labels"))
     if study is None:
         return None
 
-    def body(json: bool, **given: Any) -> None:
+    def body(json: bool, trust: bool, **given: Any) -> None:
         from overton.cli.output import show_detections, show_plan, show_precision, show_ways
         from overton.planning.plan import plan
 
+        confirm_configuration(study, given, trust=trust)
         asked = only_given(given)
-        pilot = asked.get("pilot") if "precision" in asked or "at_most_calls" in asked else None
-        if pilot and "detect" not in asked:
-            del asked["pilot"]
+        pilot = asked.get("pilot")
+        if "detect" not in asked:
+            asked.pop("pilot", None)
         detecting = _detecting_of(asked)
         max_cost, max_calls = asked.pop("max_cost", None), asked.pop("max_calls", None)
-        for word in ("out", "batch"):
+        for word in ("out", "batch", "anyway"):
             asked.pop(word, None)
         stopping: dict[str, Any] = {"pilot": pilot} | detecting
-        planned = plan(study.name, **_call_arguments(study, asked), **stopping)
+        planned = plan(study.name, **call_arguments(study, asked), **stopping)
         show_plan(planned, max_cost, max_calls, json=json)
         if not json:
             show_precision(planned)
@@ -333,20 +339,21 @@ def _find_plan(name: str) -> click.Command | None:
 
     comparing = bool(study.measuring and study.measuring.comparing)
     asked = _asked_params(study, argument=study.kind != "asks")
-    return StrictCommand(
-        study.name,
+    return ConfiguredCommand(
+        study,
         callback=body,
-        params=[*asked, *_shared_params(paying=False), *(_DETECTING if comparing else ()), JSON],
+        params=[*asked, *_shared_params(paying=False), *(_DETECTING if comparing else ()), CONFIG, TRUST_FILE, JSON],
+        plan_only=_DETECTING,
         flags=flags_of(study, study.options, study.items.reading),
-        help=f"Count calls and tokens, and price them. {study.question}",
+        help=f"Count the calls and tokens of a run, and price them.\n\n{study.question}",
     )
 
 
 def _detecting_of(asked: dict[str, Any]) -> dict[str, Any]:
-    """The options about detectable differences, removed from `asked`, as the arguments of `overton.plan`.
+    """Remove the options about detectable differences from `asked`, and return them as arguments of `overton.plan`.
 
     Raises:
-        InputError: a word is not MEASURE=X; or they say how to detect a difference, but not which.
+        InputError: a word is not MEASURE=X; or other options are given without `--detect`.
     """
     detect, margins = sizes("--detect", asked.pop("detect", ())), sizes("--margin", asked.pop("margin", ()))
     given = {"power": asked.pop("power", None), "margins": margins}
@@ -367,7 +374,7 @@ def _find_split(name: str) -> click.Command | None:
         from overton.runs.shards import split
 
         with watching("split") as watch:
-            made = split(study.name, into=into, out=out, watch=watch, **_call_arguments(study, given))
+            made = split(study.name, into=into, out=out, watch=watch, **call_arguments(study, given))
         show_shards(made)
 
     into = click.Option(
@@ -375,7 +382,7 @@ def _find_split(name: str) -> click.Command | None:
         type=click.IntRange(min=1),
         required=True,
         metavar="N",
-        help="How many shards; items are not divided.",
+        help="Number of shards. All trials of an item are in the same shard.",
     )
     out = click.Option(
         ["--out"],
@@ -395,7 +402,7 @@ def _find_split(name: str) -> click.Command | None:
 
 
 def _find_extend(folder: str) -> click.Command:
-    """The command for the run in a folder: its options are those of the run's study that can be extended.
+    """The command for the run in a folder. It has the study's options that can be extended.
 
     Raises:
         RunError: it is not a run folder.
@@ -419,7 +426,7 @@ def _find_extend(folder: str) -> click.Command:
         }
         with watching("extend") as watch:
             done = extend(folder, **added, **given, trust=trust, confirm=confirmation(), watch=watch)
-        return conclude(done)
+        return conclude(done, watch)
 
     growing = [role.word for role in study.roles if role.name in (study.first, study.several)]
     roles = [option for option in _role_params(study, needed=False) if option.name in growing]
@@ -427,18 +434,31 @@ def _find_extend(folder: str) -> click.Command:
     return StrictCommand(
         folder,
         callback=body,
-        params=[*roles, *field_params(fields, growing=True), MODEL_ARG, PRICE, MAX_COST, MAX_CALLS, TRUST],
+        params=[*roles, *field_params(fields, growing=True), MODEL_ARG, PRICE, MAX_COST, MAX_CALLS, ANYWAY, TRUST],
         flags=flags_of(study, study.options),
-        help="Add trials, models or conditions to the run. Options that take several values add to those it has.",
+        help="Add trials, models or conditions to the run. Repeatable options add to the run's own values.",
     )
 
 
-def _find_analyze(name: str) -> click.Command | None:
+def _find_analyze(word: str) -> click.Command | None:
+    """The command for a study, or for the run in a folder.
+
+    Raises:
+        InputError: the word is neither a study nor a run, or the study cannot be used.
+        RunError: the run is damaged.
+    """
     from overton.analysis.results import measuring_of
+    from overton.runs.run import open_run
     from overton.studies.options import fields_of
     from overton.studies.registry import study_named
 
-    study = study_named(name)
+    given = [Path(word)] if (Path(word) / "manifest.json").is_file() else []
+    try:
+        study, given = study_named(word), []
+    except InputError:
+        if not given:
+            raise
+        study = open_run(word).study
     if study.kind != "asks" and study.measuring is None:
         return None
     measuring = measuring_of(study)
@@ -448,6 +468,7 @@ def _find_analyze(name: str) -> click.Command | None:
         from overton.cli.terminal import write
         from overton.reports.text_tables import summary_tables
 
+        files = [*given, *files]  # the study may be left out for a run
         if schema:
             show_schema(study)
             return
@@ -472,15 +493,15 @@ def _find_analyze(name: str) -> click.Command | None:
                 type=PATH,
                 nargs=-1,
                 metavar="[FILE...]",
-                help=f"A run's folder, those of several runs together{others}.",
+                help=f"Folder of a run, folders of several runs to pool{others}.",
             ),
             click.Option(["--json"], is_flag=True, help="Print every measure as JSON."),
-            click.Option(["--schema"], is_flag=True, help="Print the JSON Schema of what --json prints, and exit."),
+            click.Option(["--schema"], is_flag=True, help="Print the JSON Schema of the output of --json, and exit."),
             click.Option(
                 ["--tables"],
                 type=click.Choice(["markdown", "latex"]),
                 metavar="markdown|latex",
-                help="Print the tables alone, as Markdown or LaTeX.",
+                help="Print only the tables, as Markdown or LaTeX.",
             ),
             *field_params(fields_of(measuring.how)),
         ],
@@ -491,12 +512,21 @@ def _find_analyze(name: str) -> click.Command | None:
 
 _STUDY = "STUDY [OPTIONS]"
 
-run = CommandGroup("run", help="Run a study in a new folder.", metavar=_STUDY, find=_find_run, rows=rows_of("asks"))
-plan = CommandGroup(
+run = ConfiguredGroup(
+    "run",
+    help="Run a study in a new folder. With --config FILE.toml in place of STUDY, the file names the study.",
+    metavar=_STUDY,
+    find=_find_run,
+    find_configured=_find_configured,
+    rows=rows_of("asks"),
+)
+plan = ConfiguredGroup(
     "plan",
-    help="Show what a run would ask and cost, without asking anything.",
+    help="Show the calls and the cost of a run without making any call. With --config FILE.toml in place of STUDY,"
+    " the file names the study.",
     metavar=_STUDY,
     find=_find_plan,
+    find_configured=_find_plan,
     rows=rows_of("asks", "makes", "labels"),
 )
 split = CommandGroup(
@@ -514,8 +544,8 @@ extend = CommandGroup(
 )
 analyze = CommandGroup(
     "analyze",
-    help="Compute a study's measures from a run, records or a table.",
-    metavar=_STUDY,
+    help="Compute a study's measures from a run, records or a table. STUDY can be left out for a run.",
+    metavar="STUDY|RUN [OPTIONS]",
     find=_find_analyze,
     rows=rows_of("asks"),
 )

@@ -1,6 +1,6 @@
-"""A study's results, printed in a terminal: the report's own tables, and what has to be read with them.
+"""A study's results, printed in a terminal: the tables of the report, with their notes and warnings.
 
-Every text may be hostile: nothing in it acts as markup, and characters that would move the cursor are spelled out.
+Every text may be hostile. So no text acts as markup, and characters that would move the cursor are spelled out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from overton.reporting.cells import CellView, TableView, format_table
-from overton.studies.findings import DO_NOT_QUOTE, by_model, evidence, shared_cautions
+from overton.studies.findings import DO_NOT_QUOTE, evidence, shared_cautions
 from overton.studies.sections import Callout, Method, Prose, Statement, Table
 from overton.untrusted import visible
 
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 60
-"""Most rows of a table in a summary; the number left out is shown below it."""
+"""The maximum number of rows of a table in a summary. A line below the table gives the number of rows left out."""
 
-_COLUMN_GAP = 2
+COLUMN_GAP = 2
 _NARROW, _NARROWEST = 18, 4
-"""Texts are wrapped to the first width before a table is split, to the second if even a part lacks room."""
+"""Minimum widths of columns with text. A table is split if columns of the first width do not fit; the second is for
+parts that still do not fit."""
 _SUPERSCRIPTS = str.maketrans(
     "0123456789",
     "\N{SUPERSCRIPT ZERO}\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}"
@@ -43,23 +44,22 @@ _SUPERSCRIPTS = str.maketrans(
 
 
 def show_findings(findings: Sequence[Finding], console: Console) -> None:
-    """Print what was found, model by model; nothing if there are no findings."""
+    """Print the findings with the numbers that `overton show RUN --finding` takes."""
     if not findings:
         return
     shared = shared_cautions(findings)
     console.print(Text("What was found", style="bold"))
     if shared:
         console.print(Text(_format_cautions(shared, quotable=any(finding.quotable for finding in findings))))
-    for _, said in by_model(findings):
-        for finding in said:
-            console.print(Padding(Text(_format_finding(finding, shared)), (0, 0, 0, 2)))
+    for number, finding in enumerate(findings, 1):
+        console.print(Padding(Text(_format_finding(number, finding, shared)), (0, 0, 0, 2)))
     console.print()
 
 
-def _format_finding(finding: Finding, shared: Sequence[str]) -> str:
+def _format_finding(number: int, finding: Finding, shared: Sequence[str]) -> str:
     own = [text for text in finding.cautions if text not in shared]
     cautioned = f" {_format_cautions(own, quotable=finding.quotable)}" if own else ""
-    return visible(f"\N{BULLET} {finding.sentence} ({evidence(finding)}){cautioned}")
+    return visible(f"{number}. {finding.sentence} ({evidence(finding)}){cautioned}")
 
 
 def _format_cautions(texts: Sequence[str], *, quotable: bool) -> str:
@@ -67,7 +67,7 @@ def _format_cautions(texts: Sequence[str], *, quotable: bool) -> str:
 
 
 def show_sections(sections: Iterable[Section], console: Console, *, most: int = MOST_ROWS) -> None:
-    """Print sections under their titles, tables cut to `most` rows."""
+    """Print sections under their titles, with at most `most` rows per table."""
     for number, section in enumerate(sections):
         if number:
             console.print()
@@ -76,14 +76,14 @@ def show_sections(sections: Iterable[Section], console: Console, *, most: int = 
 
 
 def show_first(sections: Sequence[Section], console: Console) -> None:
-    """Print sections that come before the findings, and a line between."""
+    """Print sections that come before the findings, then a separating line."""
     show_sections(sections, console)
     if sections:
         console.print()
 
 
 def show(exhibits: Iterable[Exhibit], console: Console, *, most: int | None = None) -> None:
-    """Print exhibits as wide as the console. Charts are for reports, and are skipped."""
+    """Print exhibits at the console's width. Charts are for reports, and are skipped."""
     for exhibit in exhibits:
         for part in _render_exhibit(exhibit, console.width, most):
             console.print(part)
@@ -111,12 +111,14 @@ def _statement_text(statement: Statement) -> str:
 
 
 @dataclass(frozen=True)
-class _PrintedColumn:
-    """A column as printed; a cell may have several lines."""
+class PrintedColumn:
+    """A column as printed; a cell may have several lines. A column of texts is never made narrower than `narrow`
+    characters."""
 
     title: str
     cells: Sequence[str]
     text: bool
+    narrow: int = _NARROW
 
     @property
     def widest(self) -> int:
@@ -125,9 +127,9 @@ class _PrintedColumn:
 
     @property
     def least(self) -> int:
-        """The width below which numbers would break, or texts become hard to read."""
+        """The width below which numbers would break or texts would be hard to read."""
         words = max(map(cell_len, self.title.split()), default=0)
-        return min(_NARROW, max(self.widest, words)) if self.text else max(self.widest, words)
+        return min(self.narrow, max(self.widest, words)) if self.text else max(self.widest, words)
 
     @property
     def whole(self) -> int:
@@ -140,9 +142,9 @@ def _render_table(table: Table, width: int, most: int | None) -> Iterator[Render
     made_rows = made.rows if most is None else made.rows[:most]
     reasons: dict[str, int] = {}
     columns, same = _printed_columns(made, made_rows, reasons, " "), list[str]()
-    if _least_width(columns) + sum(column.widest - column.least for column in columns if column.text) > width:
+    if least_width(columns) + sum(column.widest - column.least for column in columns if column.text) > width:
         columns, same = _take_out_constants(columns)
-    if _least_width(columns) > width:
+    if least_width(columns) > width:
         columns, same = _take_out_constants(_printed_columns(made, made_rows, reasons, "\n"))
     yield ""
     yield Text(visible(table.title), style="italic")
@@ -158,18 +160,20 @@ def _render_table(table: Table, width: int, most: int | None) -> Iterator[Render
 
 def _printed_columns(
     made: TableView, rows: Sequence[Sequence[CellView]], reasons: dict[str, int], joint: str
-) -> list[_PrintedColumn]:
-    """The columns, with `joint` between a value and its interval; `reasons` collects why cells are empty, numbered."""
+) -> list[PrintedColumn]:
+    """The columns as printed, with `joint` between a value and its interval. Reasons for empty cells are added to
+    `reasons` with a number."""
     return [
-        _PrintedColumn(
+        PrintedColumn(
             visible(column.title), [_format_cell(row[place], reasons, joint) for row in rows], column.kind == "text"
         )
         for place, column in enumerate(made.table.columns)
     ]
 
 
-def _take_out_constants(columns: Sequence[_PrintedColumn]) -> tuple[list[_PrintedColumn], list[str]]:
-    """The columns without text columns that are the same in every row, and those as lines."""
+def _take_out_constants(columns: Sequence[PrintedColumn]) -> tuple[list[PrintedColumn], list[str]]:
+    """Take out text columns with the same text in every row. Return the other columns, and a line for each column taken
+    out."""
     same = [column for column in columns if column.text and len(column.cells) > 1 and len(set(column.cells)) == 1]
     lines = [f"{column.title}: {column.cells[0] or 'none'}" for column in same]
     unlike = [column for column in columns if column not in same]
@@ -182,43 +186,45 @@ def _format_cell(cell: CellView, reasons: dict[str, int], joint: str) -> str:
     return visible(f"{cell.text}{joint}{cell.interval}" if cell.interval else cell.text)
 
 
-def _least_width(columns: Sequence[_PrintedColumn]) -> int:
-    return sum(column.least for column in columns) + _COLUMN_GAP * (len(columns) - 1)
+def least_width(columns: Sequence[PrintedColumn]) -> int:
+    """The smallest width of a table at which numbers stay whole and texts stay readable."""
+    return sum(column.least for column in columns) + COLUMN_GAP * (len(columns) - 1)
 
 
-def _split_to_width(columns: Sequence[_PrintedColumn], width: int) -> Iterator[list[_PrintedColumn]]:
-    """Parts of columns that fit, each with the first columns, which name the rows."""
+def _split_to_width(columns: Sequence[PrintedColumn], width: int) -> Iterator[list[PrintedColumn]]:
+    """Split the columns into parts that fit the width. Each part begins with the first columns, which name the rows."""
     names = list(takewhile(lambda column: column.text, columns))
     part = list(names)
     for column in columns[len(names) :]:
-        if len(part) > len(names) and _least_width([*part, column]) > width:
+        if len(part) > len(names) and least_width([*part, column]) > width:
             yield part
             part = list(names)
         part.append(column)
     yield part
 
 
-def _make_grid(columns: Sequence[_PrintedColumn], width: int) -> Grid:
-    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP - 1, 0, 0))
-    for column, wide in zip(columns, _column_widths(columns, width), strict=True):
+def _make_grid(columns: Sequence[PrintedColumn], width: int) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, COLUMN_GAP - 1, 0, 0))
+    for column, wide in zip(columns, column_widths(columns, width), strict=True):
         grid.add_column(Text(column.title), justify="left" if column.text else "right", width=wide, overflow="fold")
     for row in zip(*(column.cells for column in columns), strict=True):
         grid.add_row(*map(Text, row))
     return grid
 
 
-def _column_widths(columns: Sequence[_PrintedColumn], width: int) -> list[int]:
-    """The width that each column needs; spare width goes to texts, then to titles, narrowest first.
+def column_widths(columns: Sequence[PrintedColumn], width: int) -> list[int]:
+    """The width of each column. Spare width goes first to columns of texts, then to titles of other columns. Among
+    these, narrow columns come first.
 
-    If there is too little, texts are wrapped further, widest first; numbers are never broken.
+    If the width is too small, texts are wrapped further, widest column first; numbers are never broken.
     """
     widths = [column.least for column in columns]
-    for _ in range(_least_width(columns) - width):
+    for _ in range(least_width(columns) - width):
         texts = [(wide, place) for place, wide in enumerate(widths) if columns[place].text and wide > _NARROWEST]
         if not texts:
             break
         widths[max(texts)[1]] -= 1
-    for _ in range(width - _least_width(columns)):
+    for _ in range(width - least_width(columns)):
         narrow = [
             (not columns[place].text, wide, place) for place, wide in enumerate(widths) if wide < columns[place].whole
         ]
@@ -229,7 +235,8 @@ def _column_widths(columns: Sequence[_PrintedColumn], width: int) -> list[int]:
 
 
 def _notes_below(made: TableView, reasons: dict[str, int]) -> Iterator[str]:
-    """Reasons for empty cells, the table's own note, its intervals, and the paper's number for it."""
+    """The notes below a table: reasons for empty cells, the table's own note, its intervals, and its number in the
+    paper."""
     more_lines = {cell.text: cell.more for row in made.rows for cell in row if cell.more}
     yield from (f"{text} {' '.join(more)}" for text, more in more_lines.items())
     for reason, number in reasons.items():

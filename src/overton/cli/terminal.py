@@ -1,9 +1,9 @@
 """The only module that prints: results on standard output, everything else on standard error.
 
-Names, replies, pages and errors are other people's texts, and a terminal obeys what it reads. So there are exactly two
-ways out. `guard` replaces the process's standard streams with ones that make visible whatever is written to them: by
-us, by the command-line parser, as warnings of libraries, as the traceback of a bug. And `results` and `notes`
-are consoles that make texts visible before they add colours and cursor movements of their own.
+Names, replies, pages and errors are other people's texts, and a terminal obeys control characters in them. So all
+output takes one of two ways. `guard` replaces the process's standard streams with streams that spell out control
+characters, whether a text comes from Overton, the command-line parser, a library's warning or a traceback. The consoles
+`results` and `notes` spell out control characters before they add colours and cursor movements of their own.
 `tests/test_structure.py` checks that nothing else in Overton prints.
 """
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 _PIPED_WIDTH = 120
-"""Width in characters of a table that goes to a file or another program, which has none of its own."""
+"""Width in characters of a table that goes to a file or another program."""
 
 
 class EscapedStream(io.TextIOBase):
-    """A text stream on which nothing acts as a control: what is written to it goes to `beneath`, made visible.
+    """A text stream that spells out control characters and writes the result to the stream `beneath`.
 
     It has no `buffer`: bytes cannot bypass it.
     """
@@ -36,16 +36,16 @@ class EscapedStream(io.TextIOBase):
     def __init__(self, beneath: TextIO) -> None:
         self.beneath = beneath
         if isinstance(beneath, io.TextIOWrapper):
-            beneath.reconfigure(errors="backslashreplace")  # a letter that its encoding lacks is no reason to crash
+            beneath.reconfigure(errors="backslashreplace")  # a character that the encoding lacks must not cause a crash
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """As the underlying stream has it."""
+        """The underlying stream's encoding."""
         return self.beneath.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """As the underlying stream has it."""
+        """How the underlying stream handles encoding errors."""
         return self.beneath.errors
 
     def write(self, text: str) -> int:
@@ -68,7 +68,7 @@ class EscapedStream(io.TextIOBase):
         return self.beneath.isatty()
 
     def fileno(self) -> int:
-        """As the underlying stream has it."""
+        """The underlying stream's file descriptor."""
         return self.beneath.fileno()
 
     def writable(self) -> bool:
@@ -77,12 +77,12 @@ class EscapedStream(io.TextIOBase):
 
 
 def guard() -> None:
-    """From now on, nothing written to a standard stream acts on a terminal."""
+    """Guard the standard streams, so that nothing written to them from now on acts on a terminal."""
     sys.stdout, sys.stderr = _guard_stream(sys.stdout), _guard_stream(sys.stderr)
 
 
 def _guard_stream(stream: Any) -> Any:
-    """The stream, guarded; None if the process was started without it."""
+    """The guarded stream; None if the process was started without this stream."""
     return stream if stream is None or isinstance(stream, EscapedStream) else EscapedStream(stream)
 
 
@@ -97,14 +97,15 @@ def notes() -> Console:
 
 
 def _console(stream: TextIO, width: int | None) -> Console:
-    """A console on the underlying stream: it makes its texts visible itself, and its own controls have to act."""
+    """A console on the underlying stream. It spells out control characters itself, and its own control codes must reach
+    the terminal."""
     from overton.cli.console import EscapedConsole
 
     return EscapedConsole(stream.beneath if isinstance(stream, EscapedStream) else stream, width)
 
 
 def say(text: str) -> None:
-    """Print a sentence for the user, as it is."""
+    """Print a sentence for the user on standard error, without wrapping."""
     notes().print(text, soft_wrap=True)
 
 
@@ -116,12 +117,12 @@ def answer(question: str) -> str:
 
 
 def write(text: str) -> None:
-    """Write a text to standard output as it is, except for what would act on a terminal."""
+    """Write a text to standard output, with control characters spelled out."""
     sys.stdout.write(visible(text))
 
 
 def print_json(value: Any) -> None:
-    """Print a value of plain types and structs as JSON; what would act on a terminal is escaped the JSON way."""
+    """Print a value of plain types and structs as JSON, with control characters escaped in JSON's notation."""
     import msgspec
 
     from overton.reporting.cells import encoded
@@ -137,9 +138,10 @@ def confirmation() -> Confirm | None:
     return _ask_for_trust if sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
-def _ask_for_trust(run: Path, would: Sequence[str]) -> bool:
-    say(visible_line(f"The run in {run} would use what this machine has not used before:"))
+def _ask_for_trust(place: Path, would: Sequence[str]) -> bool:
+    what, who = ("folder", f"The run in {place}") if place.is_dir() else ("file", f"What {place} describes")
+    say(visible_line(f"{who} would use things that this machine has not used before:"))
     for sentence in would:
         say(f"  {sentence}")
-    say("Whoever made or changed this folder chose that. If it was not you, do you trust them with it?")
+    say(f"The person who made or changed this {what} chose them. If that was not you, do you trust that person?")
     return answer("Continue? [y/N] ").lower() in ("y", "yes")

@@ -1,1 +1,4 @@
-"""Commands that studies add, one file per study; its declaration names them, and they are imported when called."""
+"""Commands that studies add, one file per study.
+
+A study's declaration names its commands. Overton imports a command when it is called.
+"""

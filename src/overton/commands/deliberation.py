@@ -1,7 +1,7 @@
-"""Deliberation's own commands.
+"""Commands of deliberation.
 
-They build dilemmas from a forum, with calls made as in any other run. They write the sheets on which people take part
-in making a list of values, and the table of collected values with their fates.
+`dilemmas` builds dilemmas from a forum; a judge's calls are made in an ordinary run. `values_sheet` writes sheets on
+which people help to make a list of values. `values_table` writes the decision on each collected value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from overton.files.atomic import make_folder, write_atomic
 from overton.files.forum import ReadCounts, notes_on, read_comments, read_posts
 from overton.files.texts import ItemFile, write_objects
 from overton.runs.items import read_items
-from overton.runs.progress import Watch  # the command line reads the hints of what it calls
+from overton.runs.progress import Watch  # the command line reads type hints at run time
 from overton.runs.run import Run, open_run
 from overton.runs.setup import Arguments
 from overton.runs.start import run
@@ -51,9 +51,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BuiltDilemmas:
-    """Dilemmas built from a forum: the dataset's file, the steps with what each kept, and what could not be read.
-
-    `judged` is the run in which a judge read unclear comments, None if no judge was asked.
+    """Dilemmas built from a forum: the dataset's file, the number of posts that each step kept, and the lines that
+    could not be read. `judged` is the run in which a judge read unclear comments, or None without a judge.
     """
 
     path: Path
@@ -71,9 +70,9 @@ def dilemmas(
     community: Annotated[str | None, Option("Keep only this community's posts")] = None,
     first: Annotated[str | date | None, Option("First day (UTC), such as 2026-01-31", flag="--from")] = None,
     last: Annotated[str | date | None, Option("Last day (UTC)", flag="--to")] = None,
-    top: Annotated[int, Option("How many dilemmas, the most contested first", least=1)] = 1000,
-    fewest: Annotated[int, Option("Fewest readable verdicts that a post must have", least=0)] = 1,
-    judge: Annotated[str | None, Option("Model that reads the comments that patterns cannot")] = None,
+    top: Annotated[int, Option("Number of dilemmas, the most contested first", least=1)] = 1000,
+    fewest: Annotated[int, Option("Minimum number of readable verdicts of a post", least=0)] = 1,
+    judge: Annotated[str | None, Option("Model that reads comments whose verdict no pattern matches")] = None,
     model_args: Arguments | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
@@ -81,12 +80,13 @@ def dilemmas(
 ) -> BuiltDilemmas:
     """Build dilemmas from forum dumps or API responses by appendix A's seven steps, into the JSONL file `out`.
 
-    `first` and `last` are days (UTC), both included; `top` is how many of the most contested dilemmas are taken;
-    `fewest` is how many comments with a readable verdict a post must have. Comments that patterns cannot read go to
-    `judge` if one is given, in a run beside the file (`out` with `.judged`); otherwise they are counted and left out.
+    `first` and `last` are days (UTC), both included. `top` is the number of dilemmas to take, the most contested first.
+    `fewest` is the minimum number of comments with a readable verdict that a post must have. Comments that patterns
+    cannot read are labelled by `judge`, if it is given, in a run next to the file (`out` with `.judged`). Without a
+    judge, such comments are counted and left out.
 
     Raises:
-        InputError: a file cannot be read or has nothing of its kind, `out` exists, or the range of dates is empty.
+        InputError: a file cannot be read or has no posts or comments, `out` exists, or the range of dates is empty.
     """
     target = Path(out)
     if target.exists():
@@ -120,7 +120,7 @@ def dilemmas(
 
 
 def show_dilemmas(built: BuiltDilemmas) -> Done:
-    """The steps with what each kept, what was read from the dumps, and the file."""
+    """Show the number of posts that each step kept, what was read from the dumps, and the file."""
     return Done(lines=[*_step_lines(built), *notes_on(built.unread)], path=str(built.path))
 
 
@@ -140,7 +140,7 @@ def _parse_day(name: str, given: str | date | None) -> date | None:
 
 @dataclass(frozen=True)
 class WrittenSheet:
-    """A sheet for a person, and what to do with it."""
+    """A sheet for a person, and the command to run once it is filled in."""
 
     path: Path
     task: LabelTask
@@ -149,18 +149,26 @@ class WrittenSheet:
 
 def values_sheet(
     source: Annotated[
-        str | Path, Option("Collected values (to sort them), or a run of items values", file=True, argument=True)
+        str | Path,
+        Option(
+            "File of collected values (for the task categories), or a run of items values (for the other tasks)",
+            file=True,
+            argument=True,
+        ),
     ],
     *,
     out: Annotated[str | Path, Option("CSV file to write", file=True)] = "sheet.csv",
-    step: Annotated[Step | None, Option("The person's task; by default categories, or for a run codes")] = None,
+    step: Annotated[
+        Step | None, Option("Task for the person; by default categories for collected values, and codes for a run")
+    ] = None,
 ) -> WrittenSheet:
-    """Write a sheet on which a person sorts collected values ('categories'), decides on each that was kept ('codes'),
-    or merges those that often occur together ('merges'). Each person gets a copy, named after the person.
+    """Write a sheet on which a person sorts collected values ('categories'), decides on each value that was kept
+    ('codes'), or merges values that often occur together ('merges'). Give each person a copy of the file, named after
+    the person.
 
     Raises:
-        InputError: `out` exists, `source` is not what the step needs, or there is nothing to decide on.
-        RunError: the run cannot be read, or the file cannot be written.
+        InputError: `out` exists, the step needs another kind of `source`, or there is nothing to decide on. RunError:
+        the run cannot be read, or the file cannot be written.
     """
     target, is_run = Path(out), (Path(source) / "manifest.json").is_file()
     if target.exists():
@@ -185,7 +193,7 @@ def values_sheet(
 
 
 def show_values_sheet(written: WrittenSheet) -> Done:
-    """How to fill in the sheet."""
+    """Show how to fill in the sheet."""
     labels = "; ".join(f"{label}: {meaning}" for label, meaning in written.task.labels.items())
     fill = f"{written.task.question} Fill in the column 'person' of all {len(written.task.rows)} rows. {labels}"
     return Done(lines=[fill, f"Then: {written.then}"], path=str(written.path))
@@ -193,7 +201,10 @@ def show_values_sheet(written: WrittenSheet) -> Done:
 
 @dataclass(frozen=True)
 class DecidedValues:
-    """The fates of collected values: the table with them, and the file with the list, None while it is undecided."""
+    """Decisions on collected values: the table with all values, and the file with the final list.
+
+    `list_path` is None while a value is undecided.
+    """
 
     path: Path
     fates: list[ValueFate]
@@ -203,20 +214,20 @@ class DecidedValues:
 
 def values_table(
     run: Annotated[str | Path, Option("A run of items values", file=True, argument=True)],
-    sheets: Annotated[Sequence[str | Path], Option("Filled sheets of its values", file=True, argument=True)] = (),
+    sheets: Annotated[Sequence[str | Path], Option("Filled sheets for this run", file=True, argument=True)] = (),
     *,
     out: Annotated[
-        str | Path, Option("CSV file to write; the list goes beside it, as .jsonl", file=True)
+        str | Path, Option("CSV file to write; the list gets the same name, with .jsonl", file=True)
     ] = "values.csv",
 ) -> DecidedValues:
-    """Write what became of each collected value of a run as a table (CSV), and the list, if all are decided, beside it
-    (JSONL), for `--values`.
+    """Write the decision on each collected value of a run as a table (CSV). If all values are decided, also write the
+    final list next to the table (JSONL), for `--values`.
 
-    With `sheets` people decide in place of the run's annotators: those with codes say which values are in the list,
-    and those with merges which become one.
+    With `sheets`, people decide in place of the run's annotators. Sheets of codes say which values are in the list, and
+    sheets of merges say which values become one.
 
     Raises:
-        InputError: a file exists, or a sheet is not one of this run's values, with its lines.
+        InputError: a file exists, a sheet is not about this run's values, or a sheet has errors, listed by line.
         RunError: the run cannot be read, or a file cannot be written.
     """
     target = Path(out)
@@ -231,7 +242,7 @@ def values_table(
 
 
 def show_values_table(decided: DecidedValues) -> Done:
-    """How many values there are, and the files."""
+    """Show the number of values left after each step, and the files."""
     use = [f"The list: {decided.list_path}. Use it with --values {decided.list_path}."] if decided.list_path else []
     return Done(lines=[*collection.summary(decided.fates), *use], path=str(decided.path))
 
@@ -244,7 +255,10 @@ def _fates(run: str | Path) -> list[ValueFate]:
 
 
 def _decided_by(fates: list[ValueFate], sheets: Sequence[ItemFile]) -> list[ValueFate]:
-    """The values by people's decisions: codes of people replace those of the run, and then its merges as well."""
+    """The fates by people's decisions.
+
+    People's codes replace the run's codes, and discard its merges. People's merges replace the run's merges.
+    """
     said = _labels_on(fates, sheets)
     if codes := said["codes"]:
         kept = [fate.value for fate in fates if fate.kept]
@@ -259,7 +273,7 @@ def _decided_by(fates: list[ValueFate], sheets: Sequence[ItemFile]) -> list[Valu
 
 
 def _apart(fates: Sequence[ValueFate]) -> list[ValueFate]:
-    """The values before any were merged."""
+    """The fates without any merges."""
     return [
         msgspec.structs.replace(fate, status="in the list", merged_into="", why=fate.why.partition("; merged")[0])
         if fate.status == "merged"
@@ -272,7 +286,7 @@ def _labels_on(fates: Sequence[ValueFate], sheets: Sequence[ItemFile]) -> dict[s
     """The labels on each sheet, by step and by the sheet's name.
 
     Raises:
-        InputError: a sheet is of neither step, or two have one name.
+        InputError: a sheet belongs to neither step, or two sheets of a step have the same name.
     """
     found: dict[str, dict[str, Mapping[int, str]]] = {step: {} for step in SHEETS}
     tasks = {step: make(fates)[0] for step, make in SHEETS.items() if step == "codes" or pairs_of(fates)}
@@ -282,7 +296,9 @@ def _labels_on(fates: Sequence[ValueFate], sheets: Sequence[ItemFile]) -> dict[s
         if len(fitting) != 1:
             raise InputError([Problem(sheet.name, "", "is not a sheet of codes or merges of this run's values")])
         if sheet.stem in found[fitting[0]]:
-            raise InputError([Problem(sheet.name, "", "has the name of another sheet: name sheets after the people")])
+            raise InputError(
+                [Problem(sheet.name, "", ("has the same name as another sheet; name each sheet after its person"))]
+            )
         found[fitting[0]][sheet.stem] = read_labels(text, tasks[fitting[0]], sheet.name)
     return found
 

@@ -28,7 +28,7 @@ from overton.untrusted import cell
 
 @dataclass(frozen=True)
 class FilledIn:
-    """Issues with their paraphrases: the file, how many were filled in, and how many already had some."""
+    """Issues with their paraphrases: the file, the number of issues filled in, and the issues."""
 
     path: Path
     issues: Sequence[Issue]
@@ -36,7 +36,7 @@ class FilledIn:
 
     @property
     def kept(self) -> int:
-        """How many already had paraphrases."""
+        """The number of issues that already had paraphrases."""
         return len(self.issues) - self.filled
 
 
@@ -46,13 +46,14 @@ def fill_templates(
     *,
     positions: Annotated[
         str | Path | None,
-        Option("CSV with issue, topic, pro, con; by default positions.csv in or beside the folder", file=True),
+        Option("CSV with issue, topic, pro and con; by default positions.csv in the folder or next to it", file=True),
     ] = None,
     again: Annotated[bool, Option("Also fill in issues that already have paraphrases")] = False,
 ) -> FilledIn:
-    """Give each issue the six paraphrases of appendix B, its question and positions filled into the templates.
+    """Give each issue the six paraphrases of appendix B, by filling the issue's question and positions into the
+    templates.
 
-    No model is asked: positions are quoted word for word, and the issue is named by its own question.
+    No model is needed. Positions are quoted word for word, and the issue's question names the issue.
 
     Raises:
         InputError: an issue cannot be read or has no positions, or `out` exists.
@@ -61,7 +62,7 @@ def fill_templates(
     read: list[Issue] = read_items(STUDY, issues, positions=positions)
     wanted = [issue for issue in read if again or not issue.paraphrases]
     if lacking := [issue.id for issue in wanted if not (issue.pro and issue.con)]:
-        reason = "has no positions to fill in: give pro and con in the file or in positions.csv"
+        reason = "has no positions to fill in; give pro and con in the file or in positions.csv"
         raise InputError([Problem(str(issues), name, reason) for name in lacking])
     ids = {issue.id for issue in wanted}
     made = [_fill_paraphrases(issue) if issue.id in ids else issue for issue in read]
@@ -75,14 +76,14 @@ def _fill_paraphrases(issue: Issue) -> Issue:
 
 
 def show_fill_templates(done: FilledIn) -> Done:
-    """How many issues were filled in, and the file."""
+    """Show the number of issues filled in, and the file."""
     kept = f"; {done.kept} already had paraphrases (--again fills those in too)" if done.kept else ""
     return Done(lines=[f"{done.filled} of {len(done.issues)} issues filled in{kept}."], path=str(done.path))
 
 
 @dataclass(frozen=True)
 class IssuesFromPages:
-    """Issue files made from saved pages: their folder, the debates in it, and why other pages were refused."""
+    """Issue files made from saved pages: their folder, the debates in it, and the reasons for refusing other pages."""
 
     path: Path
     debates: Sequence[Debate]
@@ -91,16 +92,17 @@ class IssuesFromPages:
 
 def procon(
     pages: Annotated[
-        str | Path, Option("Saved page (.html), WARC archive (.warc.gz), or folder of these", file=True, argument=True)
+        str | Path,
+        Option("Saved page (.html), WARC archive (.warc.gz), or a folder with such files", file=True, argument=True),
     ],
     out: Annotated[str | Path, Option("Folder for the issue files, in the ProCon layout", file=True)] = "issues",
 ) -> IssuesFromPages:
-    """Make issue files from pages of debates that were saved from ProCon's site, in headings or in columns.
+    """Make issue files from saved pages of ProCon's site. The arguments may be under headings or in columns.
 
-    Nothing is fetched, and no text comes with Overton: check the site's terms of use before you save and use its pages.
-    A page needs a question and arguments for both sides; another one is refused with the reason. Pages of one debate
-    ('.../NAME-debate' and '.../NAME-debate/Pros') make one issue, named after their address or file. Paraphrases are
-    made afterwards (`overton.items.rephrase`).
+    Overton downloads no pages, and contains no texts of the site. Check the site's terms of use before you save and use
+    its pages. A page needs a question and arguments for both sides. Other pages are refused with the reason. Pages of
+    one debate ('.../NAME-debate' and '.../NAME-debate/Pros') make one issue, named after their address or file.
+    `overton.items.rephrase` then makes the paraphrases.
 
     Raises:
         InputError: `pages` has no page of a debate, or a file that would be written exists.
@@ -120,14 +122,18 @@ def procon(
             continue
         found = read_debate(page.html, page.url, page.name)
         if found.empty or not found.id:
-            refused.append(Problem(page.place, "", "has no arguments for or against a question: no page of a debate"))
+            refused.append(
+                Problem(
+                    page.place, "", ("is not a page of a debate, because it has no arguments for or against a question")
+                )
+            )
             continue
         debates.setdefault(found.id, Debate(found.id)).add(found)
         places.setdefault(found.id, []).append(page.place)
     whole = [debate for _, debate in sorted(debates.items()) if not debate.lacking]
     for debate in debates.values():
         if debate.lacking:
-            reason = f"{' and '.join(debate.lacking)}: no page of a debate, or in a form that is not known"
+            reason = f"{' and '.join(debate.lacking)}: this is not a page of a debate, or its layout is unknown"
             refused += [Problem(place, "", reason) for place in places[debate.id]]
     if not whole:
         raise InputError(refused)
@@ -146,7 +152,7 @@ def _write_issues(debates: Sequence[Debate], folder: Path) -> Path:
 
 
 def show_procon(made: IssuesFromPages) -> Done:
-    """Each issue with its numbers of arguments, the pages that were refused, and the folder."""
+    """Show each issue with its numbers of arguments, the refused pages, and the folder."""
     lines = [
         f"{debate.id}: {len(debate.sides['pro'])} for, {len(debate.sides['con'])} against,"
         f" {len(debate.sources)} sources. {debate.question}"
@@ -159,7 +165,8 @@ def show_procon(made: IssuesFromPages) -> Done:
 
 @dataclass(frozen=True)
 class WrittenPositions:
-    """A table of topics and positions: its file, the issues in it, those without a topic, and those with several."""
+    """A table of topics and positions: its file, the issues in the table, the issues without a topic, and the issues
+    with several topics."""
 
     path: Path
     issues: Sequence[str]
@@ -179,9 +186,9 @@ def positions(
 ) -> WrittenPositions:
     """Write a table of the issues' topics and positions, in the form that every command takes as positions.csv.
 
-    Positions are those that the issues' own paraphrases name. Topics are those of figure 4, which the repository has in
-    a notebook: the literal value of `high_level_topic_map` is read, and nothing is run. An issue in several topics gets
-    the last, as in the authors' own code. Cells that are not known stay empty, to be filled in.
+    Positions come from the issues' own paraphrases. Topics are those of figure 4. Overton reads them from the literal
+    value of `high_level_topic_map` in the repository's notebook, and never executes the notebook. An issue in several
+    topics gets the last one, as in the authors' code. Unknown cells stay empty, for you to fill in.
 
     Raises:
         InputError: an issue cannot be read, or `out` exists.
@@ -210,7 +217,7 @@ def positions(
 
 
 def _topics_in(clone: Path) -> dict[str, list[str]]:
-    """Topics by issue, in lower case, from the notebooks of a clone; the first notebook that has them counts."""
+    """Topics by issue, in lower case, from the first notebook of a clone that has a table of topics."""
     notebooks = sorted((clone / _NOTEBOOKS).glob("*.ipynb"))[:_MOST_NOTEBOOKS] if clone.is_dir() else []
     for topics in map(topics_in_notebook, _texts_of(notebooks)):
         if topics:
@@ -219,7 +226,10 @@ def _topics_in(clone: Path) -> dict[str, list[str]]:
 
 
 def _texts_of(files: Sequence[Path]) -> Iterator[str]:
-    """The texts of files that can be read; a notebook that is too large has no table of topics."""
+    """The texts of readable files.
+
+    Files that are too large are skipped, because they cannot be the notebook with the topics.
+    """
     for file in files:
         try:
             yield ItemFile(file).read()
@@ -228,10 +238,10 @@ def _texts_of(files: Sequence[Path]) -> Iterator[str]:
 
 
 def show_positions(written: WrittenPositions) -> Done:
-    """How many issues have a topic, which have none or several, and the file."""
+    """Show how many issues have a topic, which issues have no topic or several topics, and the file."""
     lines = [f"{len(written.issues) - len(written.without)} of {len(written.issues)} issues have a topic."]
     if written.without:
-        lines.append(f"Without one, to be filled in: {list_names(written.without, 20)}.")
+        lines.append(f"Issues without a topic, to be filled in: {list_names(written.without, 20)}.")
     if written.several:
-        lines.append(f"In several topics, of which the last counts: {list_names(written.several, 20)}.")
+        lines.append(f"Issues in several topics, which get the last one: {list_names(written.several, 20)}.")
     return Done(lines=lines, path=str(written.path))

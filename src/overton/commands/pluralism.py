@@ -1,4 +1,4 @@
-"""The commands of pluralism: threads sampled from a forum, and reference viewpoints compared."""
+"""The commands of pluralism. They sample threads from a forum, and compare reference viewpoints."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SampledThreads:
-    """Threads sampled from a forum: their file, the steps with what each kept, which posts and comments could not be
-    read, and the year of the posts (None: any)."""
+    """Threads sampled from a forum: their file, the number of posts that each step kept, the unreadable posts and
+    comments, and the year of the posts. The year is None if posts of all years were kept."""
 
     path: Path
     threads: list[Thread]
@@ -41,26 +41,35 @@ def threads(
     comments: Annotated[Sequence[str | Path], Option("Dump or API answer of comments", file=True)],
     out: Annotated[str | Path, Option("JSONL file to write", file=True)] = "threads.jsonl",
     *,
-    community: Annotated[str | None, Option("Keep one community's posts")] = None,
-    year: Annotated[int | None, Option("Keep one year's posts (UTC)")] = None,
-    min_comments: Annotated[int | None, Option("Fewest usable comments; by default table 2's number, or 10")] = None,
-    max_comments: Annotated[int | None, Option("Most usable comments; by default table 2's number, or 50")] = None,
-    sample: Annotated[int | None, Option("Threads to draw per community; by default table 2's number, or 500")] = None,
-    replies: Annotated[bool, Option("Count replies to comments as comments, too")] = False,
+    community: Annotated[str | None, Option("Keep posts of this community")] = None,
+    year: Annotated[int | None, Option("Keep posts of this year (UTC)")] = None,
+    min_comments: Annotated[
+        int | None,
+        Option("Minimum number of usable comments; by default the number in table 2 for the community, or 10"),
+    ] = None,
+    max_comments: Annotated[
+        int | None,
+        Option("Maximum number of usable comments; by default the number in table 2 for the community, or 50"),
+    ] = None,
+    sample: Annotated[
+        int | None, Option("Number of threads to sample per community; by default the number in table 2, or 500")
+    ] = None,
+    replies: Annotated[bool, Option("Also count replies to comments")] = False,
     as_published: Annotated[
-        bool, Option("Table 2's numbers and year, 2019, for its communities; options that are given replace them")
+        bool, Option("Use table 2's communities with its numbers and year, 2019; other options take precedence")
     ] = False,
     seed: int = 0,
 ) -> SampledThreads:
-    """Sample threads from forum dumps or answers of its API by table 2's rules, into the JSONL file `out`.
+    """Sample threads by table 2's rules from a forum's dumps or API responses, into the JSONL file `out`.
 
-    Numbers not given are table 2's for the `community`, and 10 to 50 comments and 500 threads for others. Posts are of
-    any year unless `year` names one, or `as_published` takes table 2's year, 2019, as well. Files are read twice. Names
-    and identifiers are removed, as `overton.studies.pluralism.references.sampling` describes.
+    By default, the limits on comments and the number of threads are those of table 2 for the `community`. For other
+    communities, they are 10 to 50 comments and 500 threads. Posts are of any year, or of `year` if it is given. With
+    `as_published`, posts are of 2019, as in table 2. Files are read twice. Names and identifiers are removed, as
+    `overton.studies.pluralism.references.sampling` describes.
 
     Raises:
-        InputError: a file cannot be read or contains nothing of its kind, `out` exists, a number is out of range, or
-            table 2 does not name the community whose sample is to be as published.
+        InputError: a file cannot be read or has no posts or comments, `out` exists, a number is out of range, or
+            `as_published` is set and table 2 does not name the community.
     """
     target = _check_jsonl(Path(out))
     rules = sampling.rules_for(
@@ -87,7 +96,7 @@ def threads(
 
 
 def show_threads(sampled: SampledThreads) -> Done:
-    """The steps with what each kept, what was read from the dumps, and the file."""
+    """Show the number of posts that each step kept, what was read from the dumps, and the file."""
     steps = [f"{step.number}. {step.name}: {step.kept:,}. {step.note}" for step in sampled.steps]
     any_year = ["Posts are of any year; the paper's are of 2019 (--year 2019, or --as-published)."]
     lines = [*steps, *(any_year if sampled.year is None else []), *notes_on(sampled.unread)]
@@ -96,7 +105,11 @@ def show_threads(sampled: SampledThreads) -> Done:
 
 @dataclass(frozen=True)
 class ComparedClusterings:
-    """Two clusterings in one run: how they agree (None until something is built), and the sheet and its key, if any."""
+    """Two clusterings in one run.
+
+    `comparison` is None until a thread has both clusterings. `sheet` has the path of the sheet and the path of its key,
+    or is None.
+    """
 
     run: Run
     comparison: clustering_agreement.ClusteringAgreement | None
@@ -107,14 +120,16 @@ def compare_clusterings(
     run: Annotated[str | Path, Option("A run of items references with two methods", file=True, argument=True)],
     *,
     sheet: Annotated[
-        str | Path | None, Option("CSV file to write for a person: both side by side, blinded", file=True)
+        str | Path | None,
+        Option("CSV file to write for a person, which shows both clusterings side by side, blinded", file=True),
     ] = None,
     size: Annotated[int, Option("Threads on the sheet", least=1)] = 100,
 ) -> ComparedClusterings:
-    """How two clusterings of the same opinions of the same threads agree, both made in one run.
+    """Measure the agreement of two clusterings of the same opinions.
 
-    With `sheet` a blinded side-by-side sheet of `size` threads is written there (CSV), its key beside it as
-    NAME.key.json; `preferences` reads it back.
+    One run has to contain both clusterings. With `sheet`, the command also writes a CSV file to that path, on which a
+    person compares the blinded clusterings of `size` threads side by side. The sheet's key is NAME.key.json in the same
+    folder. `preferences` reads the filled sheet.
 
     Raises:
         InputError: `run` is not a run of two clusterings, or a file for the sheet exists.
@@ -136,7 +151,7 @@ def compare_clusterings(
 
 
 def show_compare_clusterings(compared: ComparedClusterings) -> Done:
-    """How the clusterings agree, and what to do with the sheet."""
+    """Show how well the clusterings agree, and what to do with the sheet."""
     found = compared.comparison
     return Done(
         lines=[*_sheet_lines(compared)],
@@ -150,7 +165,7 @@ def _sheet_lines(compared: ComparedClusterings) -> Iterator[str]:
     dataset = REFERENCING.dataset
     yield from dataset.summary(compared.run.rows()) if dataset and dataset.summary else ()
     if compared.comparison is None:
-        yield "No thread has been clustered in both ways yet."
+        yield "There are no threads yet that both methods have clustered."
     if compared.sheet:
         yield f"Fill in the column 'person' with left, right or same. {compared.sheet[1]} is not for that person."
         yield f"Then: {command('items', 'preferences', compared.sheet[0])}"
@@ -158,9 +173,10 @@ def _sheet_lines(compared: ComparedClusterings) -> Iterator[str]:
 
 def compare_references(
     first: Annotated[str | Path, Option("Threads with viewpoints: JSONL, or a run", file=True, argument=True)],
-    second: Annotated[str | Path, Option("The same threads with others", file=True, argument=True)],
+    second: Annotated[str | Path, Option("The same threads with other viewpoints", file=True, argument=True)],
 ) -> clustering_agreement.ReferenceComparison:
-    """How two datasets of reference viewpoints, which may be hand-made, agree on the threads that both contain.
+    """Measure the agreement of two datasets of reference viewpoints on the threads that both contain. The datasets may
+    be hand-made.
 
     Raises:
         InputError: a file cannot be read, or no thread is in both.
@@ -169,19 +185,22 @@ def compare_references(
 
 
 def show_compare_references(found: clustering_agreement.ReferenceComparison) -> Done:
-    """How the two agree."""
+    """Show how well the two datasets agree."""
     return Done(exhibits=[clustering_agreement.references_table(found)], data=document(REFERENCING.name, SCHEMA, found))
 
 
 def preferences(
     sheets: Annotated[Sequence[str | Path], Option("Copies of one sheet, filled in", file=True, argument=True)],
     *,
-    key: Annotated[str | Path | None, Option("The sheets' key, if it is not beside the first", file=True)] = None,
+    key: Annotated[
+        str | Path | None, Option("Key file of the sheets, if it is not in the folder of the first sheet", file=True)
+    ] = None,
 ) -> clustering_agreement.Preferences:
-    """Preferences of people who filled in copies of one side-by-side sheet; `key` defaults to that beside the first.
+    """Read the preferences of people who filled in copies of one side-by-side sheet. `key` defaults to the key in the
+    first copy's folder.
 
     Raises:
-        InputError: a file cannot be read, or a sheet is wrong, with its lines.
+        InputError: a file cannot be read, or a sheet has errors, listed by line.
     """
     if not sheets:
         raise InputError([Problem("sheets", "", "name at least one filled sheet")])
@@ -190,7 +209,7 @@ def preferences(
 
 
 def show_preferences(found: clustering_agreement.Preferences) -> Done:
-    """Which clustering people prefer."""
+    """Show which clustering people prefer."""
     return Done(exhibits=[clustering_agreement.preference_table(found)], data=document(REFERENCING.name, SCHEMA, found))
 
 

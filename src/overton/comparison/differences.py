@@ -1,7 +1,8 @@
 """Differences in how two sources were asked.
 
-A comparison is refused if the instrument (prompts, items, options, conduct, judge) changed, since a difference could
-come from it. A changed subject is what the comparison is about. Tables record none of these things.
+A comparison is refused if the instrument (prompts, items, options, trial protocol, judge) changed, because the change
+could cause a difference. A different model is no obstacle, because models are compared. Tables record nothing about the
+instrument.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from overton.studies.calibration_sample import CALIBRATION
 from overton.studies.null_conditions import OPTION as NULLS
 from overton.studies.null_conditions import prompts_changed
 from overton.studies.options import fields_of, stored_options
+from overton.studies.prompted_models import names_under, texts_in
 from overton.studies.results import Results, RunFacts
 from overton.studies.study import AnyStudy
+from overton.studies.system_prompts import NO_PLAIN, SYSTEMS, shown_prompt
 from overton.version import __version__
 
 
 def conduct_differences(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[tuple[Kind, str]]:
-    """Yield how the conduct of two versions differs: nothing if both runs replay as they were asked; if one cannot be
-    replayed, conduct may differ."""
+    """Yield how the trial protocols of two versions of Overton differ. The protocols are equal if the installed
+    version, replaying each run, would send the calls that the run recorded. If a run cannot be replayed, the protocols
+    may differ."""
     assert base.provenance is not None
     assert candidate.provenance is not None
     versions = f"{base.provenance.overton} and {candidate.provenance.overton}"
@@ -36,10 +40,10 @@ def conduct_differences(base: ComparisonSource, candidate: ComparisonSource) -> 
     if changed := [source.label for source, differs in zip((base, candidate), found, strict=True) if differs]:
         yield (
             "instrument",
-            f"conduct differs between versions of Overton ({versions}): this one asks differently from {changed[0]}",
+            f"versions of Overton differ ({versions}): the installed version asks differently from {changed[0]}",
         )
     elif None in found:
-        yield "unknown", f"they were asked by different versions of Overton ({versions}), whose conduct may differ"
+        yield "unknown", f"different versions of Overton asked them ({versions}) and may have asked differently"
 
 
 def _has_changed(source: ComparisonSource) -> bool | None:
@@ -64,10 +68,10 @@ def _replays_differently(run: Run) -> bool | None:
 
 
 def refuse_other_questions(sources: Sequence[ComparisonSource], study: AnyStudy) -> None:
-    """Refuse runs that asked their judges different questions of their own: their labels mean different things.
+    """Refuse runs with different questions to the judge, because their labels then mean different things.
 
     Raises:
-        InputError: there are such runs; says what differs.
+        InputError: the questions differ. The message says how.
     """
     import polars as pl
 
@@ -79,11 +83,11 @@ def refuse_other_questions(sources: Sequence[ComparisonSource], study: AnyStudy)
 
 
 def instruments(base: ComparisonSource, candidate: ComparisonSource, study: AnyStudy) -> Iterator[Difference]:
-    """In what ways two sources were not asked alike."""
+    """Differences in how two sources were asked."""
     yield from _precision_differences(base, candidate)
     tables = list(dict.fromkeys(source.label for source in (base, candidate) if source.provenance is None))
     if base.provenance is None or candidate.provenance is None:
-        said = f"how {' and '.join(tables)} came about is unknown: prompts, items, options and judge may differ"
+        said = f"it is not known how {' and '.join(tables)} came about; prompts, items, options and judge may differ"
         yield Difference("unknown", base.label, candidate.label, said)
         return
     if base.path.resolve() == candidate.path.resolve():
@@ -96,7 +100,8 @@ def instruments(base: ComparisonSource, candidate: ComparisonSource, study: AnyS
 
 
 def _precision_differences(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[Difference]:
-    """Which of the two are runs that stopped once precise, and so asked some items more often than others."""
+    """The differences due to runs that stopped at a target precision, and so asked some items more often than
+    others."""
     runs = [
         source.run
         for source in (base, candidate)
@@ -106,10 +111,10 @@ def _precision_differences(base: ComparisonSource, candidate: ComparisonSource) 
     if found:
         asked = f"{' and '.join(dict.fromkeys(found))} asked each item only as often as its precision required"
         if all(map(is_weighted, runs)):
-            said = f"{asked}: items count here as in the whole design, but some rest on few trials"
+            said = f"{asked}; weights give each item its planned share of trials, but some items have few trials"
             yield Difference("precision", base.label, candidate.label, said)
         else:
-            said = f"{asked}: items asked more often count more here, and not alike for both models"
+            said = f"{asked}; items with more trials count more, and these items differ between models"
             yield Difference("unknown", base.label, candidate.label, said)
 
 
@@ -121,7 +126,13 @@ def _provenance_differences(provenance: Provenance, other: Provenance, study: An
         if role != study.first:
             yield from _answerer_differences(role, provenance.roles.get(role, []), other.roles.get(role, []))
     if provenance.seed != other.seed:
-        yield "precision", f"seeds differ ({provenance.seed} and {other.seed}): other draws, less precision"
+        yield (
+            "precision",
+            (
+                f"seeds differ ({provenance.seed} and {other.seed}), so random choices differ; the comparison is less"
+                " precise"
+            ),
+        )
 
 
 def _prompt_differences(base: Provenance, candidate: Provenance) -> Iterator[tuple[Kind, str]]:
@@ -135,27 +146,43 @@ def _prompt_differences(base: Provenance, candidate: Provenance) -> Iterator[tup
 def _item_differences(provenance: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
     first, second = provenance.items, other.items
     if changed := sorted(name for name in first.keys() & second.keys() if first[name] != second[name]):
-        yield "instrument", f"{study.items.plural} of the same name differ: {_join_first_names(changed)}"
+        yield (
+            "instrument",
+            f"some {study.items.plural} have the same name but other contents: {_join_first_names(changed)}",
+        )
     if only := len(first.keys() ^ second.keys()):
-        yield "precision", f"{only} {study.items.plural} were asked about in only one of them, and are left out"
+        yield "precision", f"{only} {study.items.plural} were asked about in only one of the two, and are left out"
 
 
 def options_differing(
     base: Mapping[str, Any], candidate: Mapping[str, Any], study: AnyStudy
 ) -> Iterator[tuple[Kind, str]]:
-    """Which options, as manifests record them, differ."""
+    """The options that differ, as manifests record them."""
     harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
-    harmless = (*harmless, *CALIBRATION, *([NULLS] if study.nulls else []))
+    harmless = (*harmless, *CALIBRATION, *([NULLS] if study.nulls else []), NO_PLAIN)
     both = [stored_options(study.options, options) for options in (base, candidate)]
     for field in fields_of(study.options):
         mine, theirs = (_comparable_choice(options.get(field.name, field.default)) for options in both)
         if mine != theirs and not field.option.follows:
+            if field.name == SYSTEMS and texts_in(study, {SYSTEMS: [""]}):
+                yield from _system_prompt_differences(*(texts_in(study, options) for options in both))
+                continue
             kind: Kind = "precision" if field.name in harmless else "instrument"
             yield kind, f"{field.flag} differs: {_choice_text(mine)} and {_choice_text(theirs)}"
 
 
+def _system_prompt_differences(base: Sequence[str], candidate: Sequence[str]) -> Iterator[tuple[Kind, str]]:
+    """How the system prompts of two runs differ. A system prompt of only one run is allowed, because it does not change
+    the other conditions."""
+    for number, (mine, theirs) in enumerate(zip(base, candidate, strict=False), 1):
+        if mine != theirs:
+            yield "instrument", f"system-{number} differs: {shown_prompt(mine)} and {shown_prompt(theirs)}"
+    if more := abs(len(base) - len(candidate)):
+        yield "precision", f"{more} of the system prompts {'are' if more > 1 else 'is'} in only one of them"
+
+
 def _comparable_choice(value: Any) -> Any:
-    """A choice as a manifest records it; the order of several does not matter."""
+    """A choice as a manifest records it. The order of several values does not matter."""
     made = msgspec.to_builtins(value) if value is not msgspec.NODEFAULT else None
     return sorted(made, key=str) if isinstance(made, list | tuple) else made
 
@@ -170,11 +197,12 @@ def _answerer_differences(
     if [entry.instrument for entry in base] != [entry.instrument for entry in candidate]:
         names = [", ".join(entry.name for entry in side) or "nobody" for side in (base, candidate)]
         how = f"{names[0]} and {names[1]}" if names[0] != names[1] else f"{names[0]} with other settings or weights"
-        yield "instrument", f"who answers as {role} differs: {how}"
+        yield "instrument", f"the model for the role {role} differs: {how}"
 
 
 def subjects(base: ComparedModel, candidate: ComparedModel, study: AnyStudy) -> Iterator[Difference]:
-    """Differences between the models themselves, as far as runs record them; also of models behind a shared name."""
+    """Differences between the compared models, as far as runs record them. They include different models behind the
+    same name."""
     first, second = _answerer_of(base, study), _answerer_of(candidate, study)
     if first is not None and second is not None:
         for said in _model_differences(base, first, candidate, second):
@@ -190,14 +218,16 @@ def _model_differences(
     if first.settings != second.settings:
         yield f"settings differ ({_settings_text(first.settings)} and {_settings_text(second.settings)})"
     if first.holds_form != second.holds_form:
-        yield "a grammar held the answers of one to their form and not of the other"
+        yield "constrained decoding was used for one of them only"
     if first.name == second.name or first.spec == second.spec:
         yield from _upstream_differences(base, first, candidate, second)
 
 
 def _answerer_of(side: ComparedModel, study: AnyStudy) -> AnswererRecord | None:
-    found = side.source.provenance.roles.get(study.first, []) if side.source.provenance else []
-    return next((entry for entry in found if entry.name == side.model), None)
+    if side.source.provenance is None:
+        return None
+    found, options = side.source.provenance.roles.get(study.first, []), side.source.provenance.options
+    return next((entry for entry in found if side.model in (entry.name, *names_under(entry.name, options))), None)
 
 
 def _settings_text(settings: Mapping[str, Any]) -> str:
@@ -235,7 +265,7 @@ Kind = Literal["instrument", "subject", "precision", "unknown"]
 
 
 class Difference(NamedTuple):
-    """One thing that differs: what kind of thing, between which two, and in words."""
+    """A difference between two models' runs: its kind, the two names, and the difference in words."""
 
     kind: Kind
     base: str
@@ -244,6 +274,6 @@ class Difference(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """It as a sentence that names the two."""
+        """The difference as a sentence that names both models or runs."""
         names = self.base if self.base == self.candidate else f"{self.base} and {self.candidate}"
         return f"{names}: {self.said}."

@@ -1,8 +1,8 @@
-"""Baselines kept, and gates that hold a model to one."""
+"""Baseline files, and gates that check a model against a baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
@@ -23,7 +23,7 @@ from overton.comparison.sources import (
     ComparisonSource,
     open_sources,
 )
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, Unreadable, suggestion
 from overton.files.atomic import write_atomic
 from overton.statistics import Estimate
 from overton.studies.contributions import Contribution
@@ -36,17 +36,19 @@ from overton.untrusted import converted, decode_text, decode_toml, read_file, vi
 _DIGITS = 12
 
 _STORED_TRIALS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
-"""Numbers of trials for which a baseline stores measures that depend on it, if its run has more."""
+"""If a measure depends on the number of trials, a baseline also stores the measure for each of these numbers that is
+smaller than the run's own."""
 
 
 def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), seed: int = 0, **how: Any) -> Path:
-    """Store what each item of a run, or of one of its models ('RUN#MODEL'), contributes to each headline measure and
-    to `measures`; writes `out`, which `compare` and `gate` take instead of the run. Returns the file.
+    """Store each item's contribution to each headline measure and to `measures`, for a run or one of its models
+    ('RUN#MODEL'). Writes `out`, which `compare` and `gate` take instead of the run. Returns the file.
 
-    It contains no replies or items, only sums by item, counts of what is missing, and how the run was asked.
+    The file contains no replies or items. It has sums by item, counts of missing values, and the record of how the run
+    was asked.
 
     Raises:
-        InputError: it is not a run, or has no such measure.
+        InputError: the source is not a run, or has no such measure.
         RunError: it has no records, or the file cannot be written.
     """
     study, _, (source,) = open_sources([run], None, {**how, "seed": seed})
@@ -74,7 +76,7 @@ def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), 
 
 
 def _values_with_fewer_trials(source: ComparisonSource, model: str, measure: Measure) -> dict[int, dict[str, float]]:
-    """Each item's value as with fewer trials than the run has."""
+    """Each item's value with fewer trials than the run has, by the number of trials."""
     side = ComparedModel(model, source, model)
     wanted = [trials for trials in _STORED_TRIALS if trials < (source.trials or 0)]
     found = {trials: side.with_trials(measure.name, trials) for trials in wanted}
@@ -114,8 +116,8 @@ class GuardedMeasure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     direction: Literal["higher", "lower", "both"] = "both"
 
 
-class _GateFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A gate's file: its guards, and how undecided ones count."""
+class GateGuards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A gate's file: its guards, and whether undecided checks fail or pass."""
 
     guard: list[GuardedMeasure]
     undecided: Literal["fail", "pass"] = "fail"
@@ -132,7 +134,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Gate:
-    """Every check, and the comparison that they are based on; `undecided` says how undecided ones count."""
+    """Every check, and the comparison on which the checks are based; `undecided` says whether undecided checks fail or
+    pass."""
 
     checks: Sequence[Check]
     comparison: Comparison
@@ -140,7 +143,7 @@ class Gate:
 
     @property
     def outcome(self) -> GateOutcome:
-        """Beyond if any check is; otherwise undecided if any is; otherwise within."""
+        """'beyond' if any check is beyond, else 'undecided' if any check is undecided, else 'within'."""
         found = {check.outcome for check in self.checks}
         return "beyond" if "beyond" in found else "undecided" if "undecided" in found else "within"
 
@@ -166,7 +169,8 @@ class Gate:
 
 
 def nested_comparison(made: Comparison) -> dict[str, Any]:
-    """A comparison in the form of schema 1, by pair and measure: scripts of CI systems read it from a gate's JSON."""
+    """A comparison in the form of schema 1, by pair and measure. Scripts of CI systems read this form from a gate's
+    JSON."""
     ranks = {
         measure: [{"name": model, "value": number_of(number), "places": list(places)} for model, number, places in some]
         for measure, some in made.ranks.items()
@@ -238,7 +242,8 @@ def _nested_needed(needed: NeededData) -> dict[str, Any]:
 
 
 def gate(base: str | Path, candidate: str | Path, config: str | Path, *, although: str = "", **how: Any) -> Gate:
-    """Whether a candidate stays within the margins of `config`, a TOML file:
+    """Whether a candidate stays within the margins of `config`, a TOML file. A study's configuration file has the same
+    keys in its table `[gate]`.
 
         undecided = "fail"            # or "pass"
 
@@ -247,17 +252,22 @@ def gate(base: str | Path, candidate: str | Path, config: str | Path, *, althoug
         margin = 5                    # in the measure's own units
         direction = "lower"           # guarded against: "lower", "higher" or "both"
 
-    Within: the 95% bound in the guarded direction lies inside the margin. Beyond: the whole 95% interval lies outside;
-    with several pairs, the simultaneous one, too. Otherwise undecided, also if there is no interval.
+    A check is 'within' if the 95% bound in the guarded direction lies inside the margin. It is 'beyond' if the whole
+    95% interval lies outside the margin; with several pairs, the simultaneous interval must lie outside, too. In all
+    other cases, and without an interval, the check is undecided. Each further guard slightly raises the probability of
+    a false alarm for an unchanged model. If the guard's margin is well above 0, this increase is much less than 5%.
 
     Raises:
-        InputError: the file cannot be read, or names an unknown measure, or one that cannot be compared because the
-            numbers of trials differ; otherwise as `compare`.
+        InputError: the file cannot be read, names an unknown measure, or names a measure that cannot be compared
+            because the numbers of trials differ. See also `compare`.
         RunError: a folder is not a run, or has no records.
     """
-    chosen = _read_gate(Path(config))
+    chosen = read_gate(Path(config))
     margins = {guard.measure: guard.margin for guard in chosen.guard}
-    made = compare(base, candidate, measures=list(margins), margins=margins, although=although, **how)
+    try:
+        made = compare(base, candidate, measures=list(margins), margins=margins, although=although, **how)
+    except InputError as error:
+        raise InputError([_at_guard(problem, str(config), margins) for problem in error.problems]) from error.__cause__
     if refused := [
         Problem(str(config), f"guard {name}", f"{row.base} and {row.candidate}: {row.refused}")
         for name in margins
@@ -274,15 +284,29 @@ def gate(base: str | Path, candidate: str | Path, config: str | Path, *, althoug
     return Gate(checks, made, chosen.undecided)
 
 
-def _read_gate(path: Path) -> _GateFile:
-    """The gate that a file describes.
+def _at_guard(problem: Problem, config: str, margins: Iterable[str]) -> Problem:
+    """The problem. If it concerns a guarded measure, its location becomes the guard instead of the option of
+    `compare`."""
+    measure = problem.key.partition("=")[0]
+    if problem.place in (option_place("measure"), option_place("margin")) and measure in margins:
+        return Problem(config, f"guard {measure}", problem.reason)
+    return problem
+
+
+def read_gate(path: Path) -> GateGuards:
+    """Read a gate from its own file, or from the table 'gate' of a study's configuration file.
 
     Raises:
-        InputError: it is not a gate.
+        InputError: the file is not a gate.
     """
 
-    def decode(data: bytes) -> _GateFile:
-        return converted(decode_toml(decode_text(data)), _GateFile)
+    def decode(data: bytes) -> GateGuards:
+        whole = decode_toml(decode_text(data))
+        own = None if "guard" in whole else whole.get("gate")
+        table = own if isinstance(own, Mapping) else whole
+        if unknown := next(_unknown_keys(table), ""):
+            raise Unreadable(unknown)
+        return converted(table, GateGuards)
 
     def error(reason: str) -> InputError:
         return InputError([Problem(str(path), "", f"is not a readable gate: {reason}")])
@@ -300,6 +324,19 @@ def _read_gate(path: Path) -> _GateFile:
     if problems:
         raise InputError(problems)
     return found
+
+
+def _unknown_keys(table: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each unknown key of a gate, with the most similar known key."""
+    guards = table.get("guard")
+    tables = [("", table, GateGuards)] + [
+        (f"guard[{number}].", guard, GuardedMeasure)
+        for number, guard in enumerate(guards if isinstance(guards, list) else ())
+        if isinstance(guard, Mapping)
+    ]
+    for place, found, kind in tables:
+        known = kind.__struct_fields__
+        yield from (f"{place}{key}: no such key{suggestion(key, known)}" for key in found if key not in known)
 
 
 def _outcome(row: ComparisonRow, guard: GuardedMeasure) -> GateOutcome:
@@ -327,7 +364,8 @@ def check_line(check: Check) -> str:
 
 
 def junit(made: Gate) -> bytes:
-    """The checks as JUnit XML: beyond is a failure; so is undecided, or skipped if that passes."""
+    """The checks as JUnit XML. A check that is beyond its margin is a failure. An undecided check is a failure, too, or
+    is skipped if the gate lets undecided checks pass."""
     failing = {"beyond"} | ({"undecided"} if made.undecided == "fail" else set())
     failed = sum(check.outcome in failing for check in made.checks)
     skipped = sum(check.outcome == "undecided" and check.outcome not in failing for check in made.checks)

@@ -1,4 +1,4 @@
-"""Numbers corrected by people's labels, if the runs compared have any."""
+"""Comparison of numbers that are corrected by human labels."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Corrected:
-    """A pair's measure by the judge alone, corrected, and by the labelled units alone, over the items that both have.
+    """A pair's measure in three variants (the judge alone, corrected, and the labelled units alone), over the items
+    that both models have.
 
-    `base` and `candidate` have all three variants, as does `difference`, by name; `alone` and `together` are the
-    corrected difference's intervals, for this pair and for all pairs of the measure at once. With `leads` it is the one
-    to use: both numbers are corrected by enough labels, and it has an interval.
+    `base`, `candidate` and `difference` have the three variants by name. `alone` has the corrected difference's
+    intervals for this pair alone, and `together` its simultaneous intervals for all pairs of the measure. If `leads` is
+    True, the corrected difference is the preferred estimate: both numbers are corrected by enough labels, and the
+    difference has an interval.
     """
 
     base: Variants
@@ -44,7 +46,8 @@ class Corrected:
 
 
 def with_labels(sides: Sides, run: Run, results: Results, how: How) -> Sides:
-    """Every model's contributions, each with its corrected number if people labelled what it is based on."""
+    """Every model's contributions. A contribution also has the corrected number if some of its units have human
+    labels."""
     found = {
         (entry.model, entry.compared): (partial(case.over, entry), task)
         for task, case in cases_of(run, results, how)
@@ -68,10 +71,11 @@ def correct_difference(
     difference: Estimate,
     pairs: int,
 ) -> Corrected | None:
-    """The corrected numbers of a pair over shared items, beside the judge's `difference`; None unless both have any.
+    """The corrected numbers of a pair over shared items, next to the judge's `difference`; None unless both models have
+    corrected numbers.
 
-    Simultaneous intervals of several pairs use Bonferroni's inequality: unlike items, the effects of the judge's errors
-    are not shared.
+    Simultaneous intervals of several pairs use Bonferroni's inequality, because pairs share items but not the effects
+    of the judge's errors.
     """
     if both[0].corrected is None or both[1].corrected is None or not items:
         return None
@@ -86,14 +90,14 @@ def correct_difference(
 
 @dataclass(frozen=True)
 class _PairByLevel:
-    """A pair over shared items, at any level."""
+    """The corrected numbers of a pair over shared items, at any confidence level."""
 
     both: tuple[Contribution, Contribution]
     items: Sequence[str]
     jackknife: Jackknife
 
     def over(self, level: float) -> tuple[NumberOverItems, NumberOverItems]:
-        """Both numbers."""
+        """The corrected numbers of base and candidate."""
         resampling = replace(self.jackknife, level=level).over(len(self.items))
         base, candidate = (
             contribution.corrected(self.items, resampling)
@@ -103,7 +107,7 @@ class _PairByLevel:
         return base, candidate
 
     def gap(self, level: float) -> tuple[Gap, Estimate]:
-        """The corrected difference, with the interval of equivalence, and that of the labelled units."""
+        """The corrected difference with its equivalence interval, and the difference over the labelled units."""
         alike, within = self.both[0].labels == self.both[1].labels, self.both[0].measure.within
         from overton.studies.correction import corrected_difference
 

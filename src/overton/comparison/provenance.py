@@ -1,4 +1,4 @@
-"""A run's record of how it was asked, in a form that a baseline file can store, without addresses or paths."""
+"""The record of how a run was asked, in a form that a baseline file can store, without addresses or paths."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from overton.runs.run import Run
 
 
 class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an endpoint reported about itself with its replies, each distinct value once, sorted.
+    """An endpoint's reports about itself, collected from its replies: each distinct value once, sorted.
 
-    Names of models, fingerprints of their configuration, and who served them: a router's provider, or the package that
-    computes on this machine.
+    The reports are names of models, fingerprints of their configuration, and servers. A server is a router's provider,
+    or the package that computes on this machine.
     """
 
     reported: tuple[str, ...] = ()
@@ -28,13 +28,14 @@ class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NOBODY = Upstream()
-"""Reported nothing about itself."""
+"""The record of an endpoint that reported nothing about itself."""
 
 
 class AnswererRecord(msgspec.Struct, frozen=True):
-    """Who answered in a role: `identity` is what makes its calls the same; the seed of its draws is not part of it.
+    """The model or service in a role. Answerers with the same `identity` are called in the same way; the seed of random
+    choices is not part of the identity.
 
-    `reported`, `fingerprints` and `servers` are what its endpoint reported about itself: see `Upstream`.
+    `reported`, `fingerprints` and `servers` are the endpoint's reports about itself: see `Upstream`.
     """
 
     name: str
@@ -54,14 +55,15 @@ class AnswererRecord(msgspec.Struct, frozen=True):
 
     @property
     def instrument(self) -> tuple[Any, ...]:
-        """The parts that have to be equal for the same judge."""
+        """The parts that are equal if two records are of the same judge."""
         return self.identity, self.settings, self.holds_form, self.not_sent
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """How a run was asked. `items` maps ids to digests of what was asked; `cost` is in US dollars, of all calls.
+    """The record of how a run was asked. `items` maps ids to digests of the items as asked, and `cost` is the cost of
+    all calls in US dollars.
 
-    `replaced` names the prompts that are not the study's own (`--prompts`); it is absent if all are.
+    `replaced` names the study's prompts that other prompts replace (`--prompts`); it is absent if there are none.
     """
 
     study: str
@@ -77,7 +79,7 @@ class Provenance(msgspec.Struct, frozen=True):
 
 
 def provenance_of(run: Run, *, journal: bool = False) -> Provenance:
-    """How a run was asked; with `journal`, also what its endpoints reported about themselves."""
+    """Collect the record of how a run was asked; with `journal`, also the endpoints' reports about themselves."""
     manifest = run.manifest
     said = upstream_of(run) if journal else {}
     return Provenance(
@@ -104,7 +106,7 @@ def _answerer_record(entry: ModelEntry, said: Upstream) -> AnswererRecord:
 
 
 def upstream_of(run: Run) -> dict[str, Upstream]:
-    """Reports of endpoints about themselves with their replies, by the answerer's identity, from the journal."""
+    """Collect the endpoints' reports about themselves from the replies in the journal, by the answerer's identity."""
     journal = run.path / "journal.db"
     found: defaultdict[str, tuple[set[str], set[str], set[str]]] = defaultdict(lambda: (set(), set(), set()))
     for row in entries(journal) if journal.is_file() else ():

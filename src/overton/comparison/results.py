@@ -1,4 +1,4 @@
-"""A comparison: a table with a row for each measure of each pair of models, and what else there is."""
+"""A comparison: a table with a row for each measure of each pair of models, and further results."""
 
 from __future__ import annotations
 
@@ -51,25 +51,26 @@ COLUMNS: dict[str, type] = {
 }
 """The columns of a row.
 
-`estimate` is the candidate's number minus the base's over the `n` items that both have, with its interval. With human
-labels for both there are three variants: 'corrected', 'plain' (the judge alone) and 'labelled' (human labels alone).
-The one that leads comes first, and only it has a margin and the columns after it. The `equivalence` interval has to lie
-within the margin. The `joint` intervals hold for all pairs of the measure at once, and are null for a single pair. The
-difference could be from `worst_low` to `worst_high`, whatever is missing. `with_trials` is the number of trials that
-both numbers are for, null if each is for its own.
+`estimate` is the candidate's number minus the base's over the `n` items that both have, with its interval. If both
+models have human labels, there are three variants: 'corrected', 'plain' (the judge alone) and 'labelled' (human labels
+alone). The preferred variant comes first, and only this variant has a margin and values in the columns after it. The
+`equivalence` interval has to lie within the margin. The `joint` intervals hold for all pairs of the measure at once,
+and are null for a single pair. The difference could be from `worst_low` to `worst_high`, for any values of the missing
+parts. `with_trials` is the number of trials that both numbers are for. It is null if each number is for its own run's
+trials.
 """
 
 BONFERRONI = "Bonferroni"
 MAX_T = "max-t over shared items"
-"""How joint intervals were made."""
+"""The methods that make joint intervals."""
 
 
 class NeededData(NamedTuple):
     """The data that would decide an undecided difference.
 
-    `items` would in all, of which `more` are missing, for the `verdict` named; `cost` is theirs in US dollars, None if
-    it is not known. So would `trials` of the same items, of which `more_trials` are missing at `trials_cost`. `why`
-    says why no number of trials is given.
+    `verdict` requires `items` items in total, which means `more` additional items. Their cost is `cost` US dollars
+    (None if unknown). Alternatively, it requires `trials` trials of the same items, which means `more_trials`
+    additional trials, for `trials_cost` US dollars. `why` is the reason why no number of trials is given.
     """
 
     items: int
@@ -84,7 +85,7 @@ class NeededData(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """One way to compute a difference and the two numbers that it is between."""
+    """One way to compute two models' numbers and their difference."""
 
     difference: Estimate
     base: Estimate
@@ -95,10 +96,11 @@ class Variant(NamedTuple):
 class ComparisonRow:
     """One measure of a pair of models, over the items that both have; see `COLUMNS`.
 
-    `difference` has the intervals of this difference, `joint` those of all pairs of the measure (None if there is one
-    pair). `refused` says why the two are not compared, '' if they are. With human labels for both, `variants` has the
-    numbers by each variant. `preferred` says which one leads for the base and for the candidate alone. All else is
-    about the one that leads for both.
+    `difference` has the intervals of this difference, and `joint` its simultaneous intervals for all pairs of the
+    measure (None if there is one pair). `refused` is the reason why the two models are not compared, '' if they are.
+    With human labels for both models, `variants` has the numbers of each variant. `preferred` names the preferred
+    variant for the base by itself and for the candidate by itself. All other fields are about the variant that is
+    preferred for both models.
     """
 
     measure: Measure
@@ -121,23 +123,23 @@ class ComparisonRow:
 
     @property
     def why(self) -> str | None:
-        """The reason if the verdict can only be 'undecided'; None if the numbers could have given another."""
+        """The reason why the verdict can only be 'undecided'; None if another verdict was possible."""
         own = self.difference.own
         return own.method if isnan(own.value) or isnan(own.low) else None
 
     @property
     def key(self) -> Cells:
-        """The columns that no two rows of a comparison share, but those of its variants."""
+        """The columns that identify a row. Only the variants of one row share them."""
         return {"measure": self.measure.name, "base": self.base, "candidate": self.candidate}
 
     def by_variant(self) -> Iterator[tuple[Cells, Variant]]:
-        """The columns by which each of its numbers is found, and the numbers; the variant that leads comes first."""
+        """The columns that identify each number of the row, and the numbers; the preferred variant comes first."""
         leading = Variant(self.difference.own, self.base_number, self.candidate_number)
         for name, variant in {self.variant: leading, **self.variants}.items():
             yield {**self.key, "variant": name}, leading if name == self.variant else variant
 
     def cells(self) -> Iterator[Cells]:
-        """The rows of its variants, without the study."""
+        """The row's variants as mappings of cells, without the column for the study."""
         empty: Cells = dict.fromkeys(list(COLUMNS)[1:])
         for key, variant in self.by_variant():
             own = self._verdict_cells() if key["variant"] == self.variant else {}
@@ -171,7 +173,7 @@ class ComparisonRow:
 
 
 class Standing(NamedTuple):
-    """One of several models by a measure: its number over its own items, and the places that it could have."""
+    """A model's number by a measure, over the model's own items, and the ranks that the model could have."""
 
     model: str
     number: Estimate
@@ -181,8 +183,9 @@ class Standing(NamedTuple):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Models compared by one study; see `overton.compare`.
 
-    `pairs` are the names of those compared, the base first. `rows` are by pair, and of each pair by measure. `lost` is
-    by name, `ranks` by measure. `differing` says what differs, `although` why they were compared anyway.
+    `pairs` are the names of the compared models, the base first. `rows` are in the order of pairs and, within a pair,
+    of measures. `lost` has the missing values by model name, and `ranks` the ranks by measure. `differing` lists
+    differences in how models were asked, and `although` is the user's reason for comparing them anyway.
     """
 
     study: str
@@ -214,7 +217,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def row_cells(self) -> list[Cells]:
-        """The rows, with one for each variant of a difference."""
+        """The rows as mappings of cells, one for each variant of a difference."""
         return [cells for row in self.rows for cells in row.cells()]
 
     @property
@@ -222,11 +225,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         """Other results as mappings of cells, by the names of their tables.
 
         values    both models' numbers over the items that both have
-        needed    what would decide, of differences that are undecided
-        places    each model's number over its own items, and the best and the worst place that it could have
-        missing   how many of a model's records failed or were flagged as refusals, null if that is unknown
+        needed    the data that would decide undecided differences
+        places    each model's number over its own items, and the best and the worst rank that it could have
+        missing   how many of a model's records failed, and how many were flagged as refusals; null if unknown
         left_out  the items that a model's run left out as incomplete
-        differing what differs in how they were asked
+        differing differences in how the models were asked
         """
         return {
             "values": [cells for row in self.rows for cells in row.value_cells()],
@@ -252,7 +255,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in self.cells.items()}
 
     def row(self, measure: str, base: str | None = None, candidate: str | None = None) -> ComparisonRow:
-        """One measure of one pair; `base` and `candidate` may be left out if only one pair is possible.
+        """The row of one measure and one pair; `base` and `candidate` may be left out if only one pair is possible.
 
         Raises:
             InputError: there is no such row, or more than one.
@@ -271,7 +274,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return found[0]
 
     def estimates(self) -> pl.DataFrame:
-        """Every difference in a row of its own, with the same columns for every study: `COLUMNS`."""
+        """A table with one row per difference. The columns are the same for every study: `COLUMNS`."""
         return as_frame([(self.study, *cells.values()) for cells in self.row_cells], COLUMNS)
 
     def to_json(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from overton.analysis.analyze import chosen_how
+from overton.analysis.analyze import chosen_how, study_of_table
 from overton.analysis.results import measuring_of, results_of
 from overton.comparison.labels import with_labels
 from overton.comparison.provenance import Provenance, Upstream, provenance_of, upstream_of
@@ -27,7 +27,8 @@ from overton.studies.installed_study import blaming
 from overton.studies.measurement import Comparing, How
 from overton.studies.measures import Measure
 from overton.studies.power import halves_of, with_fewer_trials
-from overton.studies.registry import study_named, usable_studies
+from overton.studies.prompted_models import is_split, names_under
+from overton.studies.registry import study_named
 from overton.studies.results import Results
 from overton.studies.study import AnyStudy
 from overton.untrusted import decode_json, read_file
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 
 class MissingCounts(msgspec.Struct, frozen=True):
-    """What is missing of one of those compared: of how many records how many failed for good and how many were
-    flagged as refusals; and the items that its run left out as incomplete. None if that is unknown.
+    """The missing values of a compared model: how many of its records failed permanently, how many were flagged as
+    refusals, and the items that its run left out as incomplete. Unknown counts are None.
     """
 
     records: int | None
@@ -51,11 +52,12 @@ class MissingCounts(msgspec.Struct, frozen=True):
 
 
 NOTHING_KNOWN = MissingCounts(None, None, None)
-"""For a table, nothing of this is known."""
+"""The counts of a table, which are all unknown."""
 
 
 def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> MissingCounts:
-    """Count what a run's records lack of a model, '' for all of them; `missing` are items left out, by model."""
+    """Count the missing values in a run's records of a model ('' for all models); `missing` are items left out, by
+    model."""
     import polars as pl
 
     own = records.filter(pl.col("model") == model) if model else records
@@ -76,12 +78,13 @@ def _no_sides(trials: int) -> Sides:
 
 @dataclass(frozen=True)
 class ComparisonSource:
-    """One argument: a run or a table, and what each model in it contributes.
+    """A source of a comparison: a run or a table, with the contributions of each model in it.
 
-    `label` names it; `model` is the one selected, '' for all. `provenance` says how it was asked, None for a table; a
-    baseline file has it, too, but no run. `halved` returns its models' contributions by each half of the trials.
-    `fewer` returns their contributions to `matched` measures with so many trials. `kept` are the numbers of trials for
-    which a baseline has these, None if any will do.
+    `label` names the source; `model` is the selected model, '' for all. `provenance` is the record of how the source
+    was asked, None for a table. A baseline file has a provenance but no run. `halved` returns the models' contributions
+    for each half of the trials. `fewer` returns the models' contributions to `matched` measures for a smaller number of
+    trials. `kept` are the numbers of trials for which a baseline has such contributions, None if any number is
+    possible.
     """
 
     label: str
@@ -97,35 +100,36 @@ class ComparisonSource:
 
     @property
     def models(self) -> list[str]:
-        """The models in it, or the one selected; what is of all of them together is left out."""
+        """The models of the source, or the selected model. The entry '' for all models together is left out."""
         return [self.model] if self.model else [name for name in self.sides if name]
 
     @property
     def trials(self) -> int | None:
-        """How many trials of each item and condition its run was given; None if that is not known."""
+        """The number of trials of each item and condition that the run's options ask for; None if it is unknown."""
         found = None if self.provenance is None else self.provenance.options.get("trials")
         return found if isinstance(found, int) else None
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it is a baseline file: those know how they were asked, and have no run."""
+        """Whether the source is a baseline file, which has a provenance but no run."""
         return self.run is None and self.provenance is not None
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a table made elsewhere: those do not say how they were asked."""
+        """Whether the source is a table made elsewhere, which has no provenance."""
         return self.run is None and self.provenance is None
 
     @cached_property
     def asked(self) -> frozenset[str]:
-        """The items that were asked about; for a table, those in it."""
+        """The items that were asked about; for a table, the items in the table."""
         if self.provenance is not None:
             return frozenset(self.provenance.items)
         return frozenset(name for side in self.sides.values() for contribution in side for name in contribution.items)
 
     @cached_property
     def halves(self) -> Halves | None:
-        """Its models' contributions by each half of the trials; None unless a run has several trials of each."""
+        """The models' contributions for each half of the trials; None unless the source is a run with several trials of
+        each item."""
         return self.halved()
 
     @cached_property
@@ -139,7 +143,7 @@ class ComparisonSource:
 
 @dataclass(frozen=True)
 class ComparedModel:
-    """One of those compared: a model of a source, or '' for the whole source; `name` distinguishes it from others."""
+    """A compared model: a model of a source, or '' for the whole source. `name` is unique in the comparison."""
 
     name: str
     source: ComparisonSource
@@ -147,11 +151,12 @@ class ComparedModel:
 
     @property
     def contributions(self) -> dict[str, Contribution]:
-        """Its items' contributions, by measure."""
+        """The contributions of the model's items, by measure."""
         return {contribution.measure.name: contribution for contribution in self.source.sides[self.model]}
 
     def with_trials(self, measure: str, trials: int) -> Contribution | None:
-        """The contribution of its items to a measure with so many trials, at most its own; None if it is not known."""
+        """The model's contribution to a measure for `trials` trials, at most as many as the source has. None if the
+        contribution is unknown."""
         own = self.contributions[measure]
         if trials == self.source.trials or not own.items:
             return own
@@ -163,15 +168,16 @@ FORMAT = 1
 SUFFIX = ".json"
 _MOST_BYTES = 50_000_000
 _LARGEST_NUMBER = 1e100
-"""Squares of larger numbers overflow, which ends in intervals without a reason."""
+"""The largest number in a baseline. Squares of larger numbers overflow, and intervals would be missing without a
+reason."""
 
 
 class BaselineMeasure(msgspec.Struct, frozen=True):
     """The contribution of each item to one measure; see `Contribution`.
 
-    `fewer` is for a measure that depends on the number of trials: by a smaller number than the run's, the value of each
-    item that has one with so many trials. `answers` is how many an item has in a condition. Baselines of 0.2 have
-    neither.
+    If the measure depends on the number of trials, `fewer` has the items' values for each smaller number of trials.
+    Items without a value are left out. `answers` is the number of answers to an item in a condition. Baselines written
+    by Overton 0.2 lack both fields.
     """
 
     items: list[str]
@@ -185,7 +191,8 @@ class BaselineMeasure(msgspec.Struct, frozen=True):
 
 
 class BaselineFile(msgspec.Struct, frozen=True):
-    """A baseline file. `sides` is by model ('' for all together), then by measure."""
+    """A baseline file. `sides` has the stored contributions, by model and then by measure. The model '' stands for all
+    models together."""
 
     baseline: int
     study: str
@@ -199,7 +206,7 @@ _decode_baseline = msgspec.json.Decoder(BaselineFile).decode
 
 
 def is_baseline(path: Path) -> bool:
-    """Whether it is a baseline file, by its name and its first bytes."""
+    """Whether a file is a baseline file, by its name and its first bytes."""
     if path.suffix != SUFFIX or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -216,7 +223,8 @@ def study_of(path: Path) -> str:
 
 
 def of_baseline(path: Path, label: str, known: Mapping[str, Contribution]) -> ComparisonSource:
-    """A baseline as a source; `known` is by measure what a run contributes to it. Other measures in it are left out.
+    """Read a baseline as a source. `known` has a run's contributions by measure. Measures that are missing in `known`
+    are left out.
 
     Raises:
         InputError: the file is damaged, or of another version.
@@ -257,11 +265,11 @@ def _read_baseline(path: Path) -> BaselineFile:
 
 
 def _restore_contribution(path: Path, kept: BaselineMeasure, known: Contribution) -> Contribution:
-    """Check a stored contribution and return it: it has a row for each item, as wide as a run's, with numbers that the
-    measure can have.
+    """Check a stored contribution and return it. It must have one row per item, as wide as a run's, with numbers that
+    are possible for the measure.
 
     Raises:
-        InputError: it does not.
+        InputError: a check fails.
     """
     measure, count = known.measure, len(kept.items)
     rows = [row for row in (kept.lost, kept.moot, *(kept.worst or ())) if row is not None]
@@ -295,10 +303,11 @@ def _restore_contribution(path: Path, kept: BaselineMeasure, known: Contribution
 
 
 def _check_rows(path: Path, kept: BaselineMeasure, measure: Measure, width: int) -> None:
-    """Refuse what a baseline cannot contain, so that an edited one does not become a difference of millions.
+    """Refuse impossible contents of a baseline. An edited baseline could otherwise cause a difference of millions.
 
     Raises:
-        InputError: a row has other than `width` numbers, or a number that its measure cannot have; names the item.
+        InputError: a row does not have `width` numbers, or a number is impossible for the measure. The message names
+            the item.
     """
     for number, item in enumerate(kept.items):
         reason = _fault_of_row(kept, number, measure, width)
@@ -313,13 +322,13 @@ def _fault_of_row(kept: BaselineMeasure, number: int, measure: Measure, width: i
     gone = [column[number] for column in (kept.lost, kept.moot) if column is not None]
     ends = [column[number] for column in kept.worst or ()]
     if len(row) != width:
-        return f"has {len(row)} numbers, but in the run {width}"
+        return f"has {len(row)} numbers, but the run has {width}"
     if any(abs(value) > _LARGEST_NUMBER for value in (*row, *gone, *ends)):
         return f"has a number above {_LARGEST_NUMBER:g}"
     if any(count < 0 for count in gone):
         return "has a negative count of missing or refused answers"
     if ends and ends[0] > ends[1]:
-        return f"could be at least {ends[0]:g} and at most {ends[1]:g}"
+        return f"has bounds in the wrong order, from {ends[0]:g} to {ends[1]:g}"
     if measure.of is not ratio:
         return ""
     above, below = row
@@ -345,7 +354,7 @@ if TYPE_CHECKING:
 
 
 MARK = "#"
-"""Separates a run, or a table, from the one of its models that is selected."""
+"""Separates the path of a run or table from the selected model."""
 
 
 def comparing_of(study: AnyStudy) -> Comparing:
@@ -356,12 +365,13 @@ def comparing_of(study: AnyStudy) -> Comparing:
     """
     declared = measuring_of(study).comparing
     if declared is None:
-        raise InputError([Problem("study", study.name, "declares nothing by which models could be compared")])
+        raise InputError([Problem("study", study.name, "does not declare how to compare models")])
     return declared
 
 
 def split_model(text: str | Path) -> tuple[Path, str]:
-    """A source's path and the selected model, '' for all: 'RUN#MODEL'. A path that exists as written is one."""
+    """Split 'RUN#MODEL' into a source's path and the selected model, '' for all models. A text that is an existing path
+    is not split."""
     whole = str(text)
     place = whole.find(MARK)
     while place >= 0 and not Path(whole).exists():
@@ -374,10 +384,10 @@ def split_model(text: str | Path) -> tuple[Path, str]:
 def open_sources(
     given: Sequence[str | Path], study: str | None, how: Mapping[str, Any]
 ) -> tuple[AnyStudy, How, list[ComparisonSource]]:
-    """The study that all sources are of, the choices of how it is computed, and the sources.
+    """Open the sources. Returns their study, the options for computing its measures, and the sources.
 
     Raises:
-        InputError: there are none, they are of several studies, a model is unknown, or a file is not a table.
+        InputError: there are no sources, they are of several studies, a model is unknown, or a file is not a table.
         RunError: a folder is not a run, or has no records.
     """
     if not given:
@@ -418,25 +428,13 @@ def _study_name(content: Opened, path: Path, study: str | None) -> str:
         return name
     if isinstance(content, Path):
         return study_of(content)
-    if study is not None:
-        return study_named(study).name
-    fitting = [
-        usable_study.name
-        for usable_study in usable_studies()
-        if usable_study.measuring
-        and usable_study.measuring.comparing
-        and any(kind.fits(content) for kind in usable_study.measuring.read)
-    ]
-    if len(fitting) != 1:
-        reason = f"is a table that {' and '.join(fitting) or 'no study'} can read: name its study (--study)"
-        raise InputError([Problem(str(path), "", reason)])
-    return fitting[0]
+    return study_of_table(content, path, study).name
 
 
 def _make_sources(
     study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], content: Sequence[Opened]
 ) -> list[ComparisonSource]:
-    """The sources; a baseline's measures are identified by those of the others."""
+    """Make the sources. A baseline's measures are identified by those of the other sources."""
     made = {
         label: _make_source(study, how, label, path, opened)
         for label, path, opened in zip(labels, paths, content, strict=True)
@@ -457,16 +455,19 @@ def _make_sources(
 
 
 def _make_source(study: AnyStudy, how: How, label: str, path: Path, content: Run | RawTable) -> ComparisonSource:
-    comparing = comparing_of(study)
     if isinstance(content, Run):
-        results = results_of([content])
-        return _source_of_run(label, content, results, comparing, how)
-    return ComparisonSource(label, path, None, comparing.table(design_of_table(study, content), how))
+        return _source_of_run(label, content, results_of([content]), comparing_of(study), how)
+    return of_table(study, content, path, how, label)
+
+
+def of_table(study: AnyStudy, table: RawTable, path: Path, how: How, label: str) -> ComparisonSource:
+    """The source of an open table."""
+    return ComparisonSource(label, path, None, comparing_of(study).table(design_of_table(study, table), how))
 
 
 def _source_of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> ComparisonSource:
     sides = _sort_as_named(with_labels(comparing.records(results, how), run, results, how), run)
-    lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
+    lost = {name: lost_of(results.records, name, _missing_of(run)) for name in sides}
     halved = partial(halves_of, comparing, results, how)
     fewer = cache(partial(with_fewer_trials, comparing, results, how))
     return ComparisonSource(
@@ -474,14 +475,25 @@ def _source_of_run(label: str, run: Run, results: Results, comparing: Comparing,
     )
 
 
+def _missing_of(run: Run) -> Mapping[str, Sequence[str]]:
+    """The items that a run left out, by model; a model under a system prompt lacks the same items as the model."""
+    missing, options = run.manifest.missing, run.manifest.options
+    if not is_split(run.study, options):
+        return missing
+    return {name: items for lane, items in missing.items() for name in (lane, *names_under(lane, options))}
+
+
 def _sort_as_named(sides: Sides, run: Run) -> Sides:
-    """The models in the order in which they were named: the first is the base of the others."""
-    place = {entry.name: at for at, entry in enumerate(chain(*run.manifest.models.values()))}
+    """The models in the order in which they were named. The first model is the base of the others."""
+    names = [entry.name for entry in chain(*run.manifest.models.values())]
+    if is_split(run.study, run.manifest.options):
+        names = [*chain.from_iterable(names_under(name, run.manifest.options) for name in names), *names]
+    place = {name: at for at, name in reversed([*enumerate(names)])}
     return {name: sides[name] for name in sorted(sides, key=lambda name: place.get(name, -1))}
 
 
 def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[ComparisonSource]:
-    """The sources of open runs, with the `results` of all of them together."""
+    """The sources of open runs. `results` has the results of all these runs together."""
     comparing = comparing_of(study)
     labels = source_labels([run.path for run in runs])
     each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
@@ -496,7 +508,8 @@ def _select_model(source: ComparisonSource, model: str) -> ComparisonSource:
 
 
 def source_labels(paths: Sequence[Path]) -> list[str]:
-    """Folders and files by their names; those that share a name by their paths, and repeated ones by number."""
+    """Label folders and files by their names. If two names are equal, the labels are paths. Repeated sources are
+    numbered."""
     short = [path.resolve().name if path.is_dir() else path.stem for path in paths]
     several = Counter(short)
     shown = [str(path) if several[name] > 1 else name for path, name in zip(paths, short, strict=True)]
@@ -509,8 +522,9 @@ def source_labels(paths: Sequence[Path]) -> list[str]:
 def pairs_of(sources: Sequence[ComparisonSource]) -> list[tuple[ComparedModel, ComparedModel]]:
     """Base and candidate of every comparison, in the order of the arguments.
 
-    Within a single source, all of its models; between two with several models, those of the same name if there are any,
-    otherwise each with each; and for what is of all models together, each source with each.
+    Pair all models of a single source. Between two sources with several models, pair models of the same name if there
+    are any, otherwise every model with every other. For numbers of all models together, pair every source with every
+    other.
     """
     if len(sources) == 1:
         return [*combinations(_compared_models(sources[0], sources), 2)]

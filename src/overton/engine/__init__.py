@@ -1,4 +1,5 @@
-"""How calls are made: journal, scheduling, pacing, budget, replay. Knows trials and answerers but no study."""
+"""The engine that makes calls: journal, scheduling, pacing, budget, replay. It knows trials, models and services, but
+no study."""
 
 from overton.engine.budget import Budget, Limits, Spending
 from overton.engine.dispatcher import Counters, Dispatcher, Seat

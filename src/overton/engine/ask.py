@@ -1,4 +1,4 @@
-"""Numbers a trial's questions, gives each its place, and asks."""
+"""The `Ask` of one trial, which numbers the trial's questions and gives each its call address."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from overton.engine.identity import CallKey, Identity, call_seed, identify
 from overton.errors import CallFailed, Stopped
 
 Call = tuple[Seat, Identity, CallKey, Request]
-"""A call and who is to answer it."""
+"""A call, and the model or service that is to answer it."""
 
 
 def seat_name(seats: Container[str], role: str, speaker: str) -> str:
-    """The name under which a speaker's answerer is listed: the speaker's own, or the part of it before a '/', or the
-    role's. So 'judge/again' is the judge, and 'judge/1/again' the first of several."""
+    """The name under which a speaker's model or service is listed: the speaker's name, its part before a '/', or else
+    the role. So 'judge/again' stands for the judge, and 'judge/1/again' for the first of several judges."""
     while speaker not in seats and "/" in speaker:
         speaker = speaker.rpartition("/")[0]
     return speaker if speaker in seats else role
 
 
 def call_of(seat: Seat, place: CallKey, question: Question) -> Call:
-    """The call for a question that is asked at a place."""
+    """The call for a question, with its call address."""
     settings = seat.settings if question.settings is None else seat.settings.but(question.settings)
     identity = identify(place, question.messages, settings, question.form)
     seed = None if settings.seed is None else call_seed(identity, settings.seed)
@@ -32,11 +32,11 @@ def call_of(seat: Seat, place: CallKey, question: Question) -> Call:
 
 
 class Asker(ABC):
-    """An `Ask` for any host. It numbers the asks of one trial as they are made, so that parallel asks are numbered as
-    sequential ones.
+    """An `Ask` for any execution backend. It numbers the calls of one trial in the order in which the trial makes them,
+    even if they run in parallel.
 
-    `seats` are by role or speaker; `own` is the identity of the answerer that belongs to the trial's lane alone, '' if
-    the run has only one lane.
+    `seats` maps each role or speaker to its model. `own` is the identity of the model that no other pipeline uses. It
+    is '' if the run has a single pipeline.
     """
 
     __slots__ = ("_numbers", "_own", "_seats", "_trial")
@@ -49,7 +49,7 @@ class Asker(ABC):
 
     @property
     def calls(self) -> int:
-        """How many calls it has made; those that trials share do not count."""
+        """The number of calls that the trial has made. Calls that trials share are not counted."""
         return sum(self._numbers.values())
 
     async def __call__(
@@ -68,31 +68,31 @@ class Asker(ABC):
 
     @abstractmethod
     def ask(self, question: Question) -> Awaitable[Reply]:
-        """Ask one question, which takes its number at once; raises as `Ask` does."""
+        """Ask one question. It is numbered at once, before it is sent. Errors are those of `Ask`."""
 
     @abstractmethod
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
 
     def call(self, question: Question) -> Call:
-        """The next call of the trial, for a question."""
+        """The trial's next call, made from a question."""
         who = question.speaker or question.role
         name = seat_name(self._seats, question.role, who)
         if name not in self._seats:
-            raise ValueError(f"asks {name!r}, but nobody has this role; roles are {', '.join(self._seats)}")
+            raise ValueError(f"asks {name!r}, which is not one of the roles: {', '.join(self._seats)}")
         seat = self._seats[name]
         answerer = seat.model.answerer.identity
         if question.shared:
             return call_of(seat, CallKey("", who, 0, answerer), question)
-        # A judge's call in a trial of one model differs from that in the same trial of another model.
-        trial = self._trial if self._own in ("", answerer) else f"{self._trial} of {self._own}"
+        # The same trial of two models makes different calls to the judge.
+        trial = self._trial if not self._trial or self._own in ("", answerer) else f"{self._trial} of {self._own}"
         number = self._numbers.get(who, 0)
         self._numbers[who] = number + 1
         return call_of(seat, CallKey(trial, who, number, answerer), question)
 
 
 def replies_of(outcomes: Sequence[Reply | BaseException]) -> list[Reply]:
-    """The replies to questions asked in parallel, or their gravest error."""
+    """The replies to questions asked in parallel. Raises the gravest error if any call failed."""
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     if errors:
         raise min(errors, key=error_rank)
@@ -100,12 +100,13 @@ def replies_of(outcomes: Sequence[Reply | BaseException]) -> list[Reply]:
 
 
 def error_rank(error: BaseException) -> int:
-    """Which error is raised first if siblings fail: the run's own, then its stop, then a call's failure."""
+    """The rank of an error among those of parallel calls, of which the lowest is raised. An error of the run has rank
+    0, the run's stop 1, and a failed call 2."""
     return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0
 
 
 class TrialAsk(Asker):
-    """The `Ask` that one trial's `conduct` is given."""
+    """The `Ask` that is passed to one trial's `conduct`."""
 
     __slots__ = ("_dispatcher", "_meets", "_task")
 
@@ -131,8 +132,8 @@ class TrialAsk(Asker):
         _, _, place, _ = call
         alone = place.trial and not self._meets
         asking = self._dispatcher.outcome(*call) if alone else self._dispatcher.shared_outcome(*call)
-        # A request that is sent is paid, so only the host may cut it off: if a study runs asks in tasks of its own,
-        # the failure of one task must not cancel the requests of its siblings.
+        # A request that was sent is paid for, so only Overton may cancel it. If a study asks questions in tasks of its
+        # own, the failure of one task must not cancel the requests of the other tasks.
         found = await (asking if asyncio.current_task() is self._task else self._dispatcher.shielded(asking))
         if isinstance(found, Failure):
             raise CallFailed(found.kind, found.message)
@@ -140,9 +141,9 @@ class TrialAsk(Asker):
 
 
 class ScriptedAsk(Asker):
-    """An `Ask` whose replies come from a function: nothing is numbered, sent or journaled.
+    """An `Ask` whose replies come from a function. Its questions are not numbered, sent or journaled.
 
-    `reply_to` gets a single question, or several that are asked in parallel, and returns their replies.
+    `reply_to` gets one question, or several parallel questions, and returns the replies.
     """
 
     __slots__ = ("_reply_to",)

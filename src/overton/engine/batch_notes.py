@@ -1,4 +1,8 @@
-"""One batch: its calls, its progress, and the notes from which a later session resumes it."""
+"""A batch: its calls, its progress, and the notes from which a later session resumes the batch.
+
+The notes are rows of the journal whose speaker starts with `~`: first the calls and their largest possible price, then
+each step.
+"""
 
 from __future__ import annotations
 
@@ -25,29 +29,30 @@ from overton.untrusted import decode_json
 T = TypeVar("T")
 
 Found = tuple[bytes, bytes | AnswerError]
-"""The outcome of a call in a batch: the content it was sent with, and its reply's body or why there is none."""
+"""The outcome of a call in a batch: the content with which it was sent, and the reply's body or, without a reply, the
+error."""
 
 _SPEAKER = f"{NOTE}batch/"
 _SLOT_BYTES = 16
 _IDENTITY_BYTES = 40
 _CONTENTS, _STATE = 0, 1
 _MAX_CALLS = 2**20
-"""Most calls that a batch's note may name: more than any provider accepts."""
+"""The maximum number of calls that a batch's note may name. Every provider's own limit is lower."""
 
 
 def new_name() -> str:
-    """The name of a new batch: eight letters and digits, unique."""
+    """A unique name for a new batch: eight letters and digits."""
     return b32encode(secrets.token_bytes(5)).decode().lower()
 
 
 def call_id(identity: Identity, name: str) -> str:
-    """A call's id in a batch: its whole identity, 54 characters, and the batch's name; 63 in all, of the characters
-    that Anthropic allows and within its limit of 64."""
+    """A call's id in a batch: the call's whole identity (54 characters) and the batch's name. The id has 63 characters.
+    Anthropic allows up to 64 characters (letters, digits, '-' and '_')."""
     return f"{urlsafe_b64encode(identity.slot + identity.content).decode().rstrip('=')}-{name}"
 
 
 def identity_of(id_: str, name: str) -> Identity | None:
-    """The identity in an id, None if the id is not of this batch."""
+    """The call identity in an id, None if the id belongs to another batch."""
     text, dash, end = id_.rpartition("-") if id_.endswith(f"-{name}") else ("", "", "")
     if not dash or end != name or not id_.isascii():
         return None
@@ -59,17 +64,20 @@ def identity_of(id_: str, name: str) -> Identity | None:
 
 
 class _ContentsNote(msgspec.Struct, frozen=True):
-    """A note made before any part of a batch is sent: its calls' slots and the most each can cost, in dollars."""
+    """The note made before any part of a batch is sent: the slots of its calls, and the maximum cost of each call in
+    dollars."""
 
     slots: str
     each: float
 
 
 class _StateNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The later notes of a batch: `at` is their time (Unix), `upload` where its calls are, `id` the provider's for it.
+    """A later note of a batch. `at` is the Unix time of the note, `upload` the location of the uploaded calls, and `id`
+    the provider's id of the batch.
 
-    `held` are the slots for which money is still set aside, None for all of them. `over` says that nothing is left to
-    do. `each` is how many dollars are set aside for a call, if more than at first. `refused` is the provider's reason.
+    `held` has the slots for which money is still set aside; None means all slots. `over` is True if there is nothing
+    left to do. `each` is the amount in dollars set aside per call, if it was raised after the first note. `refused` is
+    the provider's reason for a refusal.
     """
 
     at: float
@@ -89,13 +97,14 @@ _encode = msgspec.json.Encoder().encode
 class Batch:
     """A batch that was noted in the journal.
 
-    `open` are the slots of calls missing from the journal, `reserved` the dollars set aside for each call that may
-    still be billed. `id` is '' until the provider has given one; `others` are further ids that may be this batch's.
-    `at` is when it was last sent, `since` when this session began to send it (Unix times).
-    `results` exist once it is over: each call's outcome, with the content it was sent with. `earlier` says that an
-    earlier session sent it; `unsure` that it may have been made without our knowing its id, perhaps more than once;
-    `disproved` are ids that turned out to be of other batches. `refused` is why the provider made none of it, or ended
-    it early: its open calls are asked only if that is requested.
+    `open` has the slots of the calls whose outcomes are not in the journal yet. `reserved` has the dollars set aside
+    for each call that may still be billed. `id` is '' until the provider has given an id; `others` has further ids that
+    may belong to this batch. `at` is the time at which the batch was last sent, and `since` the time at which this
+    session began to send it (Unix times). Once the batch is over, `results` has each call's outcome and the content
+    that was sent. `earlier` is True if an earlier session sent the batch. `unsure` is True if the provider may have
+    made the batch, perhaps more than once, and its id is unknown. `disproved` has ids that turned out to belong to
+    other batches. `refused` is the reason why the provider did not make the batch or ended it early. Open calls of a
+    refused batch are sent again only on request.
     """
 
     name: str
@@ -118,13 +127,13 @@ class Batch:
     disproved: set[str] = field(default_factory=set)
     refused: str = ""
     whole: bool = True
-    """Whether none of the money set aside for it has been settled yet."""
+    """Whether all of the money set aside for the batch is still reserved."""
     raised: float = 0.0
-    """`each` if it was raised after the batch was made, otherwise 0."""
+    """The value of `each` if it was raised after the batch was made, otherwise 0."""
 
     @property
     def is_out(self) -> bool:
-        """Whether it continues at the provider."""
+        """Whether the batch is still in progress at the provider."""
         return bool(self.id) and self.results is None and not self.refused
 
     def contents(self) -> JournalEntry:
@@ -146,10 +155,10 @@ class Batch:
 
 
 def noted_batches(notes: Sequence[JournalEntry]) -> Iterator[Batch]:
-    """The batches that an earlier session noted and that are not over, in the order sent.
+    """The unfinished batches that an earlier session noted, in the order in which they were sent.
 
     Raises:
-        JournalError: a note is not one of ours.
+        JournalError: a note is not one that Overton writes.
     """
     own = [note for note in notes if note.place.speaker.startswith(_SPEAKER)]
     states = {entry.place.speaker: _read_note(entry, _decode_state) for entry in own if entry.place.number == _STATE}

@@ -1,4 +1,4 @@
-"""A batch's way to its provider and back: uploaded, made, found again, polled, read, with retries."""
+"""The exchange with a provider about a batch: uploading, making, finding, polling and reading it, with retries."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SETTLES = 30.0
-"""Seconds after which a batch that the provider does not list is taken not to exist."""
+"""Seconds within which a provider should list a new batch. After that, Overton assumes that an unlisted batch does not
+exist."""
 FIRST_LOOK, LAST_LOOK = 1.0, 60.0
 """Seconds between polls of a batch: at first, and once it has run for a while."""
 _MAX_FAILED_POLLS = 24
-"""Polls in a row that may fail before the run stops."""
+"""The number of polls in a row that may fail before the run stops."""
 _MAX_CLOCK_SKEW_S = 3600.0
 """Seconds by which a provider's clock may differ from ours."""
 _MAX_REQUESTS_AT_ONCE = 8
-"""Requests about batches that are sent to a provider at once."""
+"""The maximum number of parallel requests about batches to a provider."""
 _BATCH_REFUSAL_KINDS = {"no permission", "unknown model", "wrong address"}
-"""Kinds of `AccessError` by which a provider refuses a batch, and not a key or an account."""
+"""Kinds of `AccessError` with which a provider refuses the batch itself, rather than the key or the account."""
 
 
 @dataclass
@@ -49,11 +50,11 @@ class QueuedCall:
 
 @dataclass
 class BatchQueue:
-    """The calls that wait for one answerer, and the largest batch allowed.
+    """The calls that wait to be sent to one model, and the largest batch allowed.
 
-    `batched` says whether new calls go into batches. After a provider's queue was full, `most_bytes` is less than
-    `full_bytes`, and batches are sent one at a time, each after the `trial` before it was accepted. Sending waits while
-    `held`. `limiter` admits the requests about its batches.
+    `batched` says whether new calls go into batches. Once the provider's queue has been full, `most_bytes` is less than
+    `full_bytes`, and batches are sent one at a time. Each batch then waits until the provider has accepted the batch
+    before it (`trial`). Nothing is sent while `held` is True. `limiter` admits the requests about these batches.
     """
 
     answerer: str
@@ -76,12 +77,13 @@ class BatchQueue:
 
     @property
     def cautious(self) -> bool:
-        """Whether its provider's queue was full, and it is not yet known how much there is room for."""
+        """Whether the provider's queue has been full. Overton then does not know how much fits into the queue."""
         return self.most_bytes < self.full_bytes
 
 
 class BatchSender:
-    """Carries batches for a dispatcher. `ids` are those of the run's batches; `report` is called after each poll."""
+    """A client that sends and polls batches for a dispatcher. `ids` are the ids of the run's batches; `report` is
+    called after each poll."""
 
     def __init__(
         self, dispatcher: Dispatcher, ids: Callable[[], set[str]], report: Callable[[BatchQueue, Batch], None]
@@ -91,7 +93,7 @@ class BatchSender:
         self._report = report
 
     async def send(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> None:
-        """Upload the calls and make a batch of them, unless either is already done."""
+        """Upload the calls and create a batch from them. Steps that are already done are not repeated."""
         journal = self._dispatcher.journal
         if not batch.others:
             if not batch.upload:
@@ -102,7 +104,8 @@ class BatchSender:
         await journal.keep(batch.state())
 
     async def _upload(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> str:
-        """The upload's id. If it is unclear whether it arrived, it is looked for before it is sent again."""
+        """Upload the calls and return the upload's id. If it is unclear whether the upload arrived, search for it
+        before sending it again."""
         found, unsure = "", False
 
         async def look(attempt: int, error: AnswerError) -> str | None:
@@ -118,8 +121,8 @@ class BatchSender:
         return await self.found_upload(box, batch, made) if unsure and made and not found else made
 
     async def found_upload(self, box: BatchQueue, batch: Batch, made: str = "") -> str:
-        """The upload of a batch's calls, '' if the provider lists none; others of that name than the one that is
-        `made`, or the first, are deleted."""
+        """Find the upload of a batch's calls, '' if the provider lists none. If several uploads have the batch's name,
+        keep `made` (by default the first upload) and delete the others."""
         found = await self._send_with_retries(
             box, lambda: box.batching.find_uploads(batch.name, batch.at - _MAX_CLOCK_SKEW_S)
         )
@@ -130,7 +133,8 @@ class BatchSender:
         return kept
 
     async def _create(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> list[str]:
-        """The id of the batch, made if need be. If it is unclear whether it was made, it is looked for first."""
+        """Create the batch and return the ids that it may have, usually a single id. If it is unclear whether the batch
+        was created, search for it before trying again."""
         before = time()
 
         async def create() -> list[str]:
@@ -138,13 +142,13 @@ class BatchSender:
             before = time()
             try:
                 return [await self._send_once(box, lambda: box.batching.create(batch.name, batch.upload, lines))]
-            except Stopped as stopped:  # after a reply which leaves that unclear
+            except Stopped as stopped:  # the last reply may not say whether the batch was created
                 batch.unsure |= isinstance(stopped.__cause__, AnswerError) and _is_perhaps_done(stopped.__cause__)
                 raise
 
         async def look(attempt: int, error: AnswerError) -> list[str] | None:
             batch.at = time()
-            batch.since = min(before, batch.at)  # the clock may have jumped meanwhile
+            batch.since = min(before, batch.at)  # the clock may have been set back in between
             if _is_perhaps_done(error):
                 batch.unsure = True
                 if found := await self.listed(box, batch, SETTLES):
@@ -155,8 +159,9 @@ class BatchSender:
         return await retried(create, look)
 
     async def listed(self, box: BatchQueue, batch: Batch, seconds: float | None = None) -> list[str]:
-        """The ids that a batch may have been given, none if it was not made: it is not listed for `seconds`, by default
-        for what is left of the time within which it must be."""
+        """Find the ids that the provider may have given a batch. Return an empty list if the provider does not list the
+        batch within `seconds`. The batch was then not created. By default, `seconds` is the time that the provider
+        still has to list the batch."""
         known, wait = self._batch_ids() | batch.disproved, FIRST_LOOK
         until = monotonic() + (_seconds_left(batch, SETTLES) if seconds is None else seconds)
         while True:
@@ -174,7 +179,7 @@ class BatchSender:
             wait *= 2
 
     async def _cancel_extras(self, box: BatchQueue, batch: Batch) -> None:
-        """Cancel batches of this one's name besides it: it was perhaps made more than once."""
+        """Cancel other batches with this batch's name, because the batch may have been created more than once."""
         batch.others += [
             batch_id
             for batch_id in await self._send_with_retries(
@@ -188,7 +193,7 @@ class BatchSender:
         batch.others = [batch_id for batch_id in batch.others if batch_id not in batch.disproved]
 
     async def ended(self, box: BatchQueue, batch: Batch) -> BatchStatus | None:
-        """Poll a batch until it is over; None if the run stops before."""
+        """Poll a batch until it has ended, and return its status. Return None if the run stops first."""
         dispatcher, wait, blind = self._dispatcher, FIRST_LOOK, 0
         until = monotonic() + _seconds_left(batch, 2 * SETTLES)
         while dispatcher.stopped is None:
@@ -210,8 +215,8 @@ class BatchSender:
         return None
 
     async def results(self, box: BatchQueue, batch: Batch, looked: BatchStatus) -> dict[bytes, Found] | None:
-        """The outcomes of the calls of a finished batch, by slot; None if it turns out to be another batch. `batch.id`
-        is then the next candidate, '' if there is none."""
+        """Read the outcomes of a finished batch's calls, by slot. Return None if the id turns out to belong to another
+        batch. `batch.id` is then the next candidate, or '' if no candidate is left."""
         try:
             found = await self._send_with_retries(box, lambda: box.batching.results(looked, batch.calls))
         except AccessError as error:
@@ -234,7 +239,7 @@ class BatchSender:
         }
 
     async def _send_once(self, box: BatchQueue, attempt: Callable[[], Awaitable[T]]) -> T:
-        """The outcome of a request, as soon as the provider's pace allows.
+        """Send a request as soon as the provider's pace allows, and return its outcome.
 
         Raises:
             Stopped: the run is stopping, or the provider has had no capacity for long.
@@ -266,7 +271,7 @@ class BatchSender:
         return await retried(lambda: self._send_once(box, attempt), wait)
 
     async def _try_to_clean_up(self, box: BatchQueue, attempt: Callable[[], Awaitable[None]]) -> bool:
-        """Whether a request to clean up succeeded: if not, the run goes on all the same."""
+        """Try to clean up, and return whether the request succeeded. The run continues even if it failed."""
         try:
             await self._send_once(box, attempt)
         except AnswerError as error:
@@ -286,30 +291,31 @@ class BatchSender:
 
 
 def is_refusal(error: AnswerError) -> bool:
-    """Whether a provider has refused a batch itself, and not the key or the account."""
+    """Whether the error is a refusal of the batch itself, and not of the key or the account."""
     return isinstance(error, RejectedError) or error.kind in _BATCH_REFUSAL_KINDS
 
 
 def refusal(box: BatchQueue, batch: Batch) -> BatchRefused:
-    """The error that ends a run at a batch, with what to do."""
+    """The error that ends a run because a batch was refused. The message says what to do."""
     return BatchRefused(
-        f"{box.name}: {batch.refused}; 'overton resume' with --retry-failed creates it again, and with --no-batch asks"
-        " its calls one by one"
+        f"{box.name}: {batch.refused}; 'overton resume' creates it again with --retry-failed, or sends its calls one"
+        " by one with --no-batch"
     )
 
 
 def _earliest_creation(batch: Batch) -> float:
-    """Since when a provider may have made the batch (Unix time), also if our clock was ahead when that was noted."""
+    """The earliest Unix time at which the provider may have made the batch, even if our clock was ahead when the time
+    was noted."""
     return min(batch.since, batch.at, time()) - _MAX_CLOCK_SKEW_S
 
 
 def _seconds_left(batch: Batch, seconds: float) -> float:
-    """The rest of the `seconds` after the batch was sent, at most all of them: a clock that was set back by days
-    must not make a run wait for days."""
+    """The rest of a period of `seconds` that began when the batch was sent. The rest is never longer than the period,
+    so that the run does not wait for days if the clock was set back."""
     return min(max(0.0, batch.at + seconds - time()), seconds)
 
 
 def _is_perhaps_done(error: AnswerError) -> bool:
-    """Whether a provider may have carried out a request to create something, although it replied with this: its server
-    failed, the connection was lost, or the reply cannot be read."""
+    """Whether a request to create something may have succeeded despite this error: the provider's server failed, the
+    connection was lost, or the reply cannot be read."""
     return error.maybe_billed or error.kind == "server error"

@@ -1,7 +1,8 @@
-"""Calls sent in batches: collected until nothing else can proceed, noted, sent, awaited, and handed back.
+"""Calls sent in batches. Overton collects calls until the run cannot proceed without their replies. Then it notes the
+batch, sends it and waits for it.
 
 A batch is noted in the journal, with all its calls, before any of it is sent, and again after each step. So a later
-session resumes whatever a killed one left, and no call is in two batches that both answer it.
+session can resume the batches of a killed session, and no call is answered by two batches.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ if TYPE_CHECKING:
 QUIET = 0.25
 """Seconds without any request or reply before waiting calls are sent."""
 _MAX_WAIT_S = 300.0
-"""Most seconds that a call waits for others."""
+"""The maximum time, in seconds, that a call waits for others."""
 _MAX_BATCH_BYTES = 64 * 2**20
-"""Most bytes of a batch, which is in memory; providers allow more."""
+"""The maximum size of a batch in bytes, because a batch is kept in memory. Providers allow more."""
 _MAX_EXPIRIES = 2
-"""Batches in which a call may expire before it is sent alone."""
+"""How many times a call may expire in a batch before it is sent alone."""
 _ACCOUNT_ERROR_KINDS = {"bad key", "no credit"}
 _NEVER_MADE, _NO_ROOM, EXPIRED = "never made", "no room", "expired"
 _UNSENT_KINDS = {_NEVER_MADE, _NO_ROOM}
 _RESEND_KINDS = {EXPIRED, *_UNSENT_KINDS}
-"""Kinds of results after which a call goes into another batch: it was not started, or not even sent."""
+"""Kinds of results after which a call goes into another batch: the provider did not start the call, or the call was not
+even sent."""
 
 
 class Batches:
-    """The batches of a run: those that earlier sessions left, and those of this one."""
+    """The batches of a run: those that earlier sessions left, and those of this session."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
@@ -64,8 +66,9 @@ class Batches:
         return self._is_wanted or bool(self._batches)
 
     def open(self, seats: Iterable[Seat], *, retry_failed: bool = False) -> None:
-        """Resume what earlier sessions left; without `seats` only its cost is kept on the books. Batches that were
-        refused or cancelled are created again with `retry_failed`, or asked without batches if `seats` say so."""
+        """Resume the batches of earlier sessions; without `seats`, only their cost is recorded. With `retry_failed`,
+        batches that were refused or cancelled are created again. If no model in `seats` is to use batches, the calls of
+        refused or cancelled batches are sent one by one."""
         self._retry_failed = retry_failed
         for seat in seats:
             if seat.model.batching is not None:
@@ -86,16 +89,16 @@ class Batches:
                 if not batch.refused:
                     self._start_work(batch, self._resume(box, batch))
                 elif self._is_created_again(box, batch):
-                    for slot, worst in tuple(batch.reserved.items()):  # perhaps billed before it was cancelled
+                    for slot, worst in tuple(batch.reserved.items()):  # may already have been billed
                         self._settle(slot, worst)
                     self._forget(batch)
 
     async def outcome(self, seat: Seat, identity: Identity, request: Request) -> Reply | None:
-        """The reply to a call that is in a batch or goes into one; None if it has to be sent alone.
+        """Return the reply to a call that is in a batch or goes into a batch; None if the call has to be sent alone.
 
         Raises:
             Stopped: the run is stopping.
-            RunMismatch: another call was made in its place.
+            RunMismatch: the batch has a different call with this address.
         """
         box, times = self._queues.get(seat.model.answerer.identity), 0
         while box is not None:
@@ -108,7 +111,7 @@ class Batches:
                 else self._await_in_batch(batch, identity)
             )
             if content not in (b"", identity.content):
-                raise RunMismatch(f"a batch sent to {box.name} asks something other than this run would ask now")
+                raise RunMismatch(f"a batch sent to {box.name} has other calls than this run would make now")
             reply = self._read_reply(box, seat, identity, request, found)
             if reply is not None or not (isinstance(found, AnswerError) and found.kind in _RESEND_KINDS):
                 return reply
@@ -121,8 +124,8 @@ class Batches:
         return slot in self._batch_of
 
     def raise_reserved(self, seat: Seat, times: float) -> float:
-        """Set aside `times` as much for calls in flight to an answerer that has billed more than expected, and at least
-        its largest bill; returns the additional dollars."""
+        """For each call in flight to the model, multiply the dollars set aside by `times`, or set aside the model's
+        largest bill if that is more. Return the additional dollars."""
         if (box := self._queues.get(seat.model.answerer.identity)) is not None:
             self._reserve_again(box)
         more = 0.0
@@ -136,7 +139,7 @@ class Batches:
         return more
 
     def _reserve_again(self, box: BatchQueue) -> None:
-        """Have the calls that are not yet in a batch reserve more before they are sent."""
+        """Empty the queue, whose calls are not in a batch yet, so that these calls can reserve more."""
         queue, box.queue, box.size = box.queue, [], 0
         for call in queue:
             self._dispatcher.budget.withdraw(call.worst)
@@ -147,18 +150,18 @@ class Batches:
                 )
 
     async def _note_raised(self, batch: Batch) -> None:
-        """Note what is now set aside for a batch, unless it is over."""
+        """Note the amount that is now set aside for a batch. Does nothing if the batch has ended."""
         if batch.name in self._batches:
             await self._dispatcher.journal.keep(batch.state())
 
     def recalled(self, slot: bytes, cost: float) -> None:
-        """The journal has the outcome of a call that may also be in a batch."""
+        """Note that the journal has the outcome of a call that may also be in a batch."""
         if slot in self._batch_of:
             self._settle(slot, cost)
             self.journaled(slot)
 
     def journaled(self, slot: bytes) -> None:
-        """A call's outcome was handed to the journal."""
+        """Note that the journal has been given a call's outcome."""
         batch = self._batch_of.pop(slot, None)
         if batch is not None:
             batch.open.discard(slot)
@@ -166,7 +169,7 @@ class Batches:
                 self._end(batch)
 
     def stopping(self, reason: OvertonError) -> None:
-        """Send nothing more and release all waiters: batches already sent continue at the provider."""
+        """Send nothing more and release all waiting calls. Batches already sent continue at the provider."""
         error = Stopped(str(reason))
         for box in self._queues.values():
             for call in box.queue:
@@ -181,7 +184,7 @@ class Batches:
                 _fail_future(future, error)
 
     async def settle(self, *, cut_off: bool = False) -> None:
-        """Wait until what is being sent has been sent and noted; with `cut_off`, cancel it instead."""
+        """Wait until every batch being sent has been sent and noted. With `cut_off`, cancel the sending instead."""
         watching = {self._work[batch.name] for batch in self._batches.values() if batch.id and batch.name in self._work}
         while self._tasks:
             for task in self._tasks if cut_off else watching:
@@ -193,10 +196,10 @@ class Batches:
 
     @property
     def out(self) -> int:
-        """How many calls are in batches that continue at the provider."""
+        """The number of calls in batches that are still in progress at the provider."""
         return sum(len(batch.open) for batch in self._batches.values() if batch.is_out)
 
-    # Calls on their way into a batch
+    # Calls that wait to be put into a batch
 
     async def _await_in_batch(self, batch: Batch, identity: Identity) -> Found:
         if batch.results is not None and identity.slot in batch.results:
@@ -231,8 +234,8 @@ class Batches:
             self._quiet_task = self._start_task(self._wait_for_quiet())
 
     async def _wait_for_quiet(self) -> None:
-        """Send waiting calls when nothing else proceeds or they have waited long. Once nothing is left but calls of
-        batches that earlier sessions saw refused, end the run."""
+        """Send the waiting calls once no other call makes progress, or once they have waited for long. End the run once
+        the only calls left are those of batches that were refused in earlier sessions."""
         seen, since = None, monotonic()
         while self._dispatcher.stopped is None and (
             any(box.queue for box in self._queues.values()) or self._awaited_refused_batch()
@@ -257,7 +260,8 @@ class Batches:
         return next((batch for batch in self._batches.values() if batch.refused and batch.waiting), None)
 
     def _send_queue(self, box: BatchQueue) -> None:
-        """Send the waiting calls; only one batch of them if the provider's queue was full lately, none if it is."""
+        """Send the waiting calls. If the provider's queue was recently full, send only one batch of them. If the queue
+        is full now, send none."""
         if box.cautious and not box.held:
             box.held, box.trial = True, self._flush(box)
         while box.queue and not box.held:
@@ -290,7 +294,7 @@ class Batches:
         if dispatcher.stopped is not None:
             self._forget(batch)
             return
-        if dispatcher.budget.is_exceeded:  # as its answerer has just billed more than expected
+        if dispatcher.budget.is_exceeded:  # the model has just billed more than expected
             self._hand_out(box, batch, {}, UnavailableError(_NEVER_MADE, "it could exceed the limit"))
             return
         await self._sender.send(box, batch, lines)
@@ -309,7 +313,7 @@ class Batches:
             listed = bool(batch.others)
             try:
                 await self._sender.send(box, batch, ())
-            except (RejectedError, AccessError) as error:  # what was uploaded may be gone
+            except (RejectedError, AccessError) as error:  # the upload may be gone
                 if listed or error.maybe_billed or not is_refusal(error):
                     raise
                 self._hand_out(box, batch, {}, _never_made_error())
@@ -317,7 +321,7 @@ class Batches:
         await self._watch(box, batch)
 
     async def _watch(self, box: BatchQueue, batch: Batch) -> None:
-        """Wait until a batch is over, and hand out its outcomes."""
+        """Wait until a batch has ended, and hand out its outcomes."""
         while (looked := await self._sender.ended(box, batch)) is not None:
             if looked.refused:
                 if looked.full:
@@ -330,7 +334,7 @@ class Batches:
             results = await self._sender.results(box, batch, looked)
             if results is not None:
                 kind = EXPIRED if looked.cut else "missing"
-                # Some of the finished calls are among those without a result.
+                # At least one finished call has no result, so it may have been billed.
                 paid = not looked.cut or looked.done > len(results)
                 missing = UnavailableError(kind, f"{box.name}: a batch finished without this call", maybe_billed=paid)
                 if looked.cancelled and not self._is_created_again(box, batch):
@@ -343,18 +347,20 @@ class Batches:
                 return
 
     def _is_created_again(self, box: BatchQueue, batch: Batch) -> bool:
-        """Whether the user has asked for the calls of a batch that was refused or cancelled."""
+        """Whether the user wants the calls of a refused or cancelled batch to be sent again."""
         return batch.earlier and (self._retry_failed or not box.batched)
 
     async def _handle_refusal(self, box: BatchQueue, batch: Batch, reason: str) -> None:
-        """The provider made nothing of a batch: note that, so that later sessions do not repeat it, and stop."""
+        """Stop the run because the provider refused a batch. Note the refusal, so that later sessions do not send the
+        batch again."""
         batch.refused = reason
         self._withdraw(batch)
         await self._dispatcher.journal.keep(batch.state())
         self._dispatcher.stop(refusal(box, batch))
 
     def _handle_cancel(self, box: BatchQueue, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
-        """Hand out what a cancelled batch answered. If calls are left, stop, since nobody wants them sent again."""
+        """Hand out the answers of a cancelled batch. If calls are left unanswered, stop, because the user has not asked
+        to send them again."""
         left = {slot for slot in batch.open if _is_unstarted(results.get(slot, (b"", missing))[1])}
         for slot in left:
             if slot in batch.reserved and not missing.maybe_billed:
@@ -370,10 +376,11 @@ class Batches:
         batch.results = {slot: answered.get(slot, (b"", missing)) for slot in batch.open - left}
         self._dispatcher.stop(refusal(box, batch))
 
-    # A provider's queue that is full
+    # A full queue of a provider
 
     def _handle_no_room(self, box: BatchQueue, batch: Batch, message: str) -> None:
-        """The provider has no room for a batch: its calls wait, and go into smaller ones, one at a time."""
+        """Handle a full queue of the provider. The batch's calls wait, and are then sent in smaller batches, one batch
+        at a time."""
         self._dispatcher.tally.last_trouble = (
             f"{box.name}: no room for a batch of {_format_calls(batch.calls)}: {message}"
         )
@@ -385,7 +392,8 @@ class Batches:
         self._hand_out(box, batch, {}, UnavailableError(_NO_ROOM, message))
 
     async def _try_again_later(self, box: BatchQueue, message: str) -> None:
-        """Send one more batch after a while, or as soon as a batch of ours has left the provider's queue."""
+        """Send one more batch once a batch of this run has left the provider's queue. If the queue has no batch of this
+        run, wait for a while first."""
         if any(batch.is_out and batch.answerer == box.answerer for batch in self._batches.values()):
             box.eased.clear()
             await box.eased.wait()
@@ -395,7 +403,7 @@ class Batches:
             self._dispatcher.stop(
                 Stopped(
                     f"{box.name}: the provider's queue of batches was full {box.backoff.refusals:,} times in a row"
-                    f" ({message}): resume the run when it has room"
+                    f" ({message}). Resume the run when the queue has room"
                 )
             )
         if self._dispatcher.stopped is None:
@@ -404,7 +412,7 @@ class Batches:
                 self._send_queue(box)
 
     def _handle_accepted(self, box: BatchQueue) -> None:
-        """The provider has taken up a trial batch: send another, larger one."""
+        """Send a larger batch, because the provider has accepted the trial batch."""
         box.trial, box.held = None, False
         box.most_bytes = min(2 * box.most_bytes, box.full_bytes)
         box.backoff.succeeded()
@@ -417,7 +425,7 @@ class Batches:
         self._report_progress()
 
     def _hand_out(self, box: BatchQueue, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
-        """Give all present and future waiters the outcome of a call."""
+        """Pass the outcomes of a batch's calls to waiting tasks, and keep the outcomes for later callers."""
         batch.results = {slot: results.get(slot, (b"", missing)) for slot in batch.open}
         for slot, future in batch.waiting.items():
             if not future.done() and slot in batch.results:
@@ -427,7 +435,8 @@ class Batches:
         self._report_progress()
 
     def _forget(self, batch: Batch) -> None:
-        """Drop a batch that was certainly not made: none of it is billed. Its waiters must have been told."""
+        """Drop a batch that was certainly not made, and so is not billed. Before this, the caller must notify the tasks
+        that wait for the batch's calls."""
         self._withdraw(batch)
         for slot in batch.open:
             self._batch_of.pop(slot, None)
@@ -441,12 +450,12 @@ class Batches:
             self._reserved -= 1
             self._dispatcher.budget.withdraw(batch.reserved.popitem()[1])
 
-    # The outcome of a call
+    # Outcomes of single calls
 
     def _read_reply(
         self, box: BatchQueue, seat: Seat, identity: Identity, request: Request, found: bytes | AnswerError
     ) -> Reply | None:
-        """The reply found, with its cost; None if there is none."""
+        """Read the reply in a batch's result, and record its cost; None if the result has no reply."""
         batch = self._batch_of.get(identity.slot)
         worst = batch.reserved.get(identity.slot, 0.0) if batch else 0.0
         try:
@@ -475,7 +484,7 @@ class Batches:
                 self._dispatcher.budget.withdraw(reserved)
 
     def _remove_from_batch(self, slot: bytes) -> None:
-        """A call has left its batch: it goes into another one."""
+        """Remove a call from its batch, because it goes into another batch."""
         if (batch := self._batch_of.pop(slot, None)) is not None:
             batch.waiting.pop(slot, None)
             batch.open.discard(slot)
@@ -487,7 +496,7 @@ class Batches:
     def _register(self, batch: Batch) -> None:
         self._batches[batch.name] = batch
         for slot in batch.open:
-            if (earlier := self._batch_of.get(slot)) is not None:  # it had expired there
+            if (earlier := self._batch_of.get(slot)) is not None:  # the call had expired in that batch
                 if slot in earlier.reserved:
                     self._reserved -= 1
                     self._dispatcher.budget.settle(earlier.reserved.pop(slot), 0.0)
@@ -495,7 +504,7 @@ class Batches:
             self._batch_of[slot] = batch
 
     def _end(self, batch: Batch) -> None:
-        """Nothing is left to do for a batch: note that, and release the money not needed."""
+        """Note that nothing is left to do for a batch, and release the money that is no longer needed."""
         if self._batches.pop(batch.name, None) is not None:
             if (task := self._work.pop(batch.name, None)) is not None and task is not asyncio.current_task():
                 task.cancel()
@@ -506,7 +515,7 @@ class Batches:
 
     async def _note_over(self, batch: Batch) -> None:
         await self._dispatcher.journal.keep(batch.state(over=True))
-        # A lowered bound must not miss what was settled but is not on disk yet.
+        # The lowered bound must include spending that was counted but is not on disk yet.
         if all(other.whole for other in self._batches.values()):
             self._dispatcher.budget.relax()
 
@@ -514,7 +523,7 @@ class Batches:
         self._work[batch.name] = self._start_task(self._do_work(batch, work))
 
     async def _do_work(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
-        """Do the work of a batch; an error that prevents it stops the run."""
+        """Run the task of a batch. An error in the task stops the run."""
         try:
             await work
         except AnswerError as error:
@@ -525,8 +534,7 @@ class Batches:
                 self._forget(batch)
 
     async def _handle_error(self, batch: Batch, error: AnswerError) -> None:
-        """A batch cannot be sent, or not be read: stop the run, and keep it for the next session unless it was not
-        made."""
+        """Stop the run because a batch cannot be sent or read. If the batch was made, keep it for the next session."""
         box = self._queues[batch.answerer]
         if batch.id and error.kind == "unknown model":
             self._handle_lost_batch(box, batch)
@@ -542,7 +550,7 @@ class Batches:
             self._forget(batch)
 
     def _handle_lost_batch(self, box: BatchQueue, batch: Batch) -> None:
-        """The provider does not know a batch any more: its calls may have been paid for."""
+        """Handle a batch that the provider no longer knows, although its calls may have been paid for."""
         batch_of = f"{box.name}: the provider no longer has the batch {batch.id}"
         if self._is_created_again(box, batch):
             self._hand_out(box, batch, {}, UnavailableError("missing", batch_of, maybe_billed=True))
@@ -566,7 +574,7 @@ class Batches:
         done = sum(looked.done for looked in out if looked)
         total = sum(batch.calls for batch in self._batches.values() if batch.id and not batch.refused)
         self._dispatcher.tally.batches = (
-            f"{len(out)} batches out, {done:,} of {total:,} calls in them answered" if out else ""
+            f"batches in progress: {len(out)}, with {done:,} of {total:,} calls answered" if out else ""
         )
 
 

@@ -1,4 +1,4 @@
-"""The limits of a run's spending, and room on the disk to note it."""
+"""The limits of a run's spending, and the disk space that is reserved for its journal."""
 
 from __future__ import annotations
 
@@ -17,30 +17,37 @@ from overton.errors import DiskError, LimitReached
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The most that a run may spend, over all its sessions: US dollars, and requests sent (retries included)."""
+    """The most that a run may spend in all its sessions, in US dollars and in requests (retries included).
+
+    `calls` is never exceeded. `cost` is exceeded only if a model bills more than the `max_tokens` of its calls allow.
+    The excess is then at most the largest excess of any call, multiplied by the number of calls in flight. Up to
+    `connections` calls to each model are in flight or, with batches, all calls of the current batches. If the process
+    is killed before the first such bill is recorded, the excess can double.
+    """
 
     cost: float | None = None
     calls: int | None = None
 
 
 _FRAME_TOKENS = 16
-"""Most tokens that a message's framing can add."""
+"""The maximum number of tokens that the framing of a message (role and separators) can add."""
 
 
 def worst_case(price: Price, request: Request) -> float:
-    """The most a request can cost, in dollars: one token per byte of its messages, and every output token allowed."""
+    """The most that a request can cost, in dollars. It assumes one input token per byte of the messages, and all
+    allowed output tokens."""
     sent = sum(len(message.content.encode()) + _FRAME_TOKENS for message in request.messages)
     return (sent * price.worst_input + _max_output_tokens(request.settings) * price.output) / 1e6
 
 
 def _max_output_tokens(settings: Settings) -> int:
-    """Output tokens that a request allows, if its settings or extra fields say so."""
+    """The output tokens that a request allows, by its settings or extra fields."""
     extra = (settings.extra.get(name) for name in ("max_tokens", "max_completion_tokens"))
     return max(settings.max_tokens or 0, *(value if isinstance(value, int) else 0 for value in extra))
 
 
 class Reservation:
-    """Dollars set aside for a request in flight: `worst` rises if its model turns out to bill more."""
+    """Dollars set aside for a request in flight; `worst` rises if the model turns out to bill more."""
 
     __slots__ = ("request", "worst")
 
@@ -51,10 +58,10 @@ class Reservation:
 
 @dataclass
 class Billing:
-    """A model's bills beyond the worst case of its calls, and the reservations of its requests in flight.
+    """A model's bills above the worst case of its calls, and the reservations for its requests in flight.
 
-    `times` is the largest bill as a multiple of its request's worst case, at least 1. `most` is the largest bill in
-    dollars among those that were more than expected, 0 if all were as expected.
+    `times` is the largest ratio of a bill to the worst case of its request, at least 1. `most` is the largest bill in
+    dollars that exceeded a worst case, 0 if no bill did.
     """
 
     times: float = 1.0
@@ -62,11 +69,13 @@ class Billing:
     in_flight: set[Reservation] = field(default_factory=set)
 
     def worst(self, price: Price | None, request: Request) -> float:
-        """The most that a request is expected to cost, in dollars: by its tokens, or by earlier bills beyond them."""
+        """The most that a request is expected to cost, in dollars: its worst case by tokens, or more if earlier bills
+        were higher."""
         return 0.0 if price is None else max(worst_case(price, request) * self.times, self.most)
 
     def learn(self, price: Price | None, request: Request, bill: float) -> str:
-        """Expect bills like this one from now on; returns a note about it, '' if it is no more than expected."""
+        """Expect bills like `bill` from now on. Return a note for the user, '' if the bill is not above the amount
+        expected so far."""
         if price is None or bill <= self.worst(price, request):
             return ""
         self.most = bill
@@ -76,7 +85,7 @@ class Billing:
         return f"bills up to ${bill:.4g} for calls that should cost nothing ({_BILLING_ADVICE})"
 
     def raise_reserved(self, price: Price | None) -> float:
-        """Expect such bills of the requests in flight too; returns how many dollars more are to be set aside."""
+        """Expect the higher bills for requests in flight, too. Return the additional dollars to set aside."""
         more = 0.0
         for reserved in self.in_flight:
             worst = self.worst(price, reserved.request)
@@ -86,7 +95,7 @@ class Billing:
 
 
 _BILLING_ADVICE = (
-    "every output token used: does it bill reasoning beyond max_tokens?); that much is now set aside per call"
+    "if every output token is used. It may bill reasoning beyond max_tokens). Overton now reserves that much per call"
 )
 
 
@@ -97,14 +106,14 @@ class Spending(NamedTuple):
     cost: float = 0.0
 
     def within(self, other: Spending) -> bool:
-        """Whether neither exceeds that of `other`."""
+        """Whether neither the number of requests nor the cost exceeds that of `other`."""
         return self.requests <= other.requests and self.cost <= other.cost
 
 
 class Ledger(Protocol):
-    """Remembers, even if the process is killed, the most that a run may have spent.
+    """A record of the most that a run may have spent. The record survives if the process is killed.
 
-    `allowed` is the latest bound safely on disk; `commits` counts how often it was written.
+    `allowed` is the latest bound that is safely on disk, and `commits` the number of times that a bound was written.
     """
 
     @property
@@ -118,24 +127,25 @@ class Ledger(Protocol):
         ...
 
     def propose(self, most: Spending, *, soon: bool) -> None:
-        """Have this written with the next write; with `soon`, even if there is no other."""
+        """Include this bound in the next write. With `soon`, write it even if there is nothing else to write."""
         ...
 
     def lower(self, most: Spending) -> None:
-        """Allow no more than this from now on, and have that written too."""
+        """Allow no more than this amount from now on, and write the lower bound."""
         ...
 
     async def allow(self, level: Spending) -> None:
-        """Wait, no longer than needed, until the bound on disk allows this much; it must have been proposed.
+        """Wait until the bound on disk allows this amount. A bound that allows this amount must already have been
+        proposed.
 
         Raises:
-            JournalError: it cannot be written.
+            JournalError: the bound cannot be written.
         """
         ...
 
 
 _AHEAD_DIVISOR = 20
-"""At most this fraction (1 in N) of what a limit leaves is allowed ahead of need."""
+"""The divisor N: at most 1/N of the amount left below a limit is allowed ahead of need."""
 _LEAST_WINDOWS = 2.0
 _MOST_WINDOWS = 6.0
 _WINDOW_DECAY = 0.95
@@ -144,10 +154,10 @@ _WINDOW_DECAY = 0.95
 class Budget:
     """Spending against `Limits`; starts with what earlier sessions spent.
 
-    A session can be killed at any moment. So nothing is sent before the `ledger`, if there is one, has a bound that
-    covers it, and the next session takes that bound as spent. It is raised in blocks, ahead of need, so that sends
-    seldom wait for the disk: by what is sent during some commits (see `_Pace`), and by at most a twentieth of what a
-    limit leaves.
+    A session can be killed at any moment. So a request is sent only once the bound in the `ledger` (if there is one)
+    covers it. After a kill, the next session counts the whole bound as spent. The bound is raised in blocks, ahead of
+    need, so that requests seldom wait for the disk. A block covers the requests sent during several commits (see
+    `_Pace`), but at most a twentieth of the remaining money or requests.
     """
 
     def __init__(self, limits: Limits, *, cost: float = 0.0, calls: int = 0, ledger: Ledger | None = None) -> None:
@@ -165,31 +175,33 @@ class Budget:
 
     @property
     def spent(self) -> Spending:
-        """The requests sent and their cost, with the worst case for those in flight."""
+        """The requests sent and their cost. Requests in flight count with their worst case."""
         return Spending(self.calls, self.cost + self._set_aside)
 
     @property
     def in_flight(self) -> int:
-        """For how many requests money is set aside."""
+        """The number of requests for which money is set aside."""
         return self._in_flight
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether what is spent and set aside exceeds the limit on cost, as some model billed more than expected."""
+        """Whether the sum of the amounts spent and set aside exceeds the limit on cost, because a model billed more
+        than expected."""
         return self.limits.cost is not None and self.cost + self._set_aside > self.limits.cost
 
     async def reserve(self, worst: float, *, covered: bool = True) -> None:
-        """Set aside one request that can cost `worst` dollars; waits while requests in flight may still free enough.
+        """Set aside `worst` dollars and one request. Wait as long as requests in flight may still free enough of the
+        budget.
 
-        A request not sent at once need not be `covered` by the ledger: `cover` does that before it is sent.
+        With `covered=False`, do not wait for the ledger. The caller must then call `cover` before sending the request.
 
         Raises:
-            LimitReached: even with nothing in flight it could exceed a limit.
+            LimitReached: the request could exceed a limit even if nothing were in flight.
             JournalError: the ledger cannot be written.
         """
         while not self._has_room_for(worst):
             if not self._in_flight:
-                raise self._limit_error()
+                raise self._limit_error(worst)
             self._settled.clear()
             await self._settled.wait()
         self._set_aside += worst
@@ -201,15 +213,16 @@ class Budget:
             await self._cover(self._ledger, worst)
 
     def settle(self, worst: float, cost: float) -> None:
-        """A reserved request has ended and cost this much; an impossible cost counts as the worst case."""
+        """Note the end of a reserved request, and its cost. An impossible cost counts as the worst case."""
         self._in_flight -= 1
-        # Sums of fractions need not return to exactly zero, and may fall below it.
+        # Because of rounding, the sum need not return to exactly zero, and may fall below it.
         self._set_aside = max(0.0, self._set_aside - worst) if self._in_flight else 0.0
         self.cost += cost if 0 <= cost < inf else worst
         self._settled.set()
 
     def set_aside_more(self, dollars: float) -> None:
-        """Requests in flight can cost this much more than was reserved; nothing is sent that no longer fits."""
+        """Set aside this many more dollars for requests in flight. Further requests that no longer fit into the limit
+        are not sent."""
         if dollars <= 0:
             return
         self._set_aside += dollars
@@ -218,12 +231,12 @@ class Budget:
             self._ledger.propose(self._most, soon=True)
 
     def withdraw(self, worst: float) -> None:
-        """A reserved request was not sent after all."""
+        """Release the reservation of a request that was not sent after all."""
         self.calls -= 1
         self.settle(worst, 0.0)
 
     async def cover(self) -> None:
-        """Wait until the ledger allows all that is set aside.
+        """Wait until the ledger allows the whole amount set aside.
 
         Raises:
             JournalError: the ledger cannot be written.
@@ -243,20 +256,21 @@ class Budget:
             self._covering -= 1
 
     def adopt(self, worst: float, requests: int) -> None:
-        """This much of what earlier sessions spent was set aside for requests that are still under way."""
+        """Move `worst` dollars from the amount spent to the amount set aside, because requests of earlier sessions are
+        still under way."""
         self.cost = max(0.0, self.cost - worst)
         self._set_aside += worst
         self._in_flight += requests
 
     def relax(self) -> None:
-        """Lower the ledger's bound to what is spent and set aside, since much set aside has cost less. Not while a
-        caller waits for a higher bound, or it would wait for ever."""
+        """Lower the ledger's bound to the sum of the amounts spent and set aside, because many requests cost less than
+        was set aside. Do nothing while a caller waits for a higher bound, because that caller would wait for ever."""
         if self._ledger is not None and not self._covering:
             self._most, self._safe = self.spent, Spending(0, -1.0)
             self._ledger.lower(self._most)
 
     async def _cover(self, ledger: Ledger, worst: float) -> None:
-        """Wait until the ledger allows what is now set aside; propose more ahead of need."""
+        """Wait until the ledger allows the amount now set aside; propose more ahead of need."""
         level, covered = self.spent, False
         ahead = self._ahead(level, ledger.commits)
         self._most = _maximum(self._most, _add(level, ahead))
@@ -272,7 +286,7 @@ class Budget:
         self._safe = _minimum(ledger.allowed, _add(self.spent, _divide(ahead, 4)))
 
     def _ahead(self, level: Spending, commits: int) -> Spending:
-        """How much more than `level` to allow."""
+        """The amount to allow above `level`."""
         calls, money = self._pace.ahead(level, commits)
         money = min(money, self._set_aside)
         if self.limits.calls is not None:
@@ -288,21 +302,28 @@ class Budget:
             calls is None or self.calls + 1 <= calls
         )
 
-    def _limit_error(self) -> LimitReached:
+    def _limit_error(self, worst: float) -> LimitReached:
         if self.limits.calls is not None and self.calls + 1 > self.limits.calls:
             return LimitReached(f"the limit of {self.limits.calls} calls is reached", limit="calls")
         return LimitReached(
-            f"the next call could exceed the limit of ${self.limits.cost:.2f}: ${self.cost:.4f} is spent, and its worst"
-            " case (every output token used) is set aside before it is sent",
+            f"the next call could cost up to {_dollars(worst)}, with the most tokens that its prompt can have and all"
+            " its output tokens."
+            f" {_dollars(self.cost)} is spent, and the limit is {_dollars(self.limits.cost or 0.0)}",
             limit="cost",
         )
+
+
+def _dollars(amount: float) -> str:
+    """An amount in dollars and cents, or with more decimals if it is smaller than that."""
+    return f"${amount:,.2f}" if round(amount, 2) == amount else f"${amount:.4g}"
 
 
 class _Pace:
     """How much to allow ahead of need: a multiple of the rise in spending between two commits.
 
-    A bound has to last until the next one is on disk, which takes two commits. If a request had to wait all the same
-    (the pace rose, or the disk is slow), the amount is doubled from then on, and shrinks a little with each commit.
+    A bound has to last until the next one is on disk, which takes two commits. If a request has to wait nevertheless,
+    either spending has accelerated or the disk is slow. The amount is then doubled. With each commit it shrinks a
+    little.
     """
 
     def __init__(self, level: Spending) -> None:
@@ -313,7 +334,8 @@ class _Pace:
         self._recent_rise = Spending()
 
     def ahead(self, level: Spending, commits: int) -> Spending:
-        """The amount, after spending has risen to `level` and this many commits were made."""
+        """The amount by which to raise the bound, after spending has risen to `level` and the ledger has made this many
+        commits."""
         if passed := commits - self._commits:
             risen = Spending(level.requests - self._at_commit.requests, level.cost - self._at_commit.cost)
             self._recent_rise = _divide(_maximum(risen, Spending()), passed)
@@ -322,7 +344,7 @@ class _Pace:
         return Spending(max(1, int(self._windows * self._recent_rise.requests)), self._windows * self._recent_rise.cost)
 
     def note_wait(self) -> None:
-        """A request has to wait for the disk."""
+        """Note that a request has to wait for the disk."""
         if not self._has_waited:
             self._windows, self._has_waited = min(_MOST_WINDOWS, 2 * self._windows), True
 
@@ -348,13 +370,15 @@ _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Reserve:
-    """A file that takes up space until it is freed. A killed process leaves it; the next one takes it over."""
+    """A file that reserves disk space until the space is needed. If a process is killed, the next process takes over
+    the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def take(self, size: int) -> None:
-        """Take up this many bytes on the disk; none if that is impossible for another reason than a full disk.
+        """Reserve this many bytes on the disk. If this fails for a reason other than a full disk, continue without
+        reserved space.
 
         Raises:
             DiskError: there is too little space.
@@ -368,7 +392,7 @@ class Reserve:
         except OSError as error:
             self.free()
             if error.errno in _DISK_FULL_ERRNOS:
-                reason = f"{size / 1e6:.1f} MB cannot be set aside in it. Nothing was asked"
+                reason = f"{size / 1e6:.1f} MB cannot be reserved on it. No request was sent"
                 raise DiskError(f"{self.path.parent}: the disk is full: {reason}") from error
 
     def free(self) -> bool:

@@ -1,4 +1,5 @@
-"""Where calls are made: recalled from the journal, or paced, paid, retried and journaled."""
+"""The dispatcher of calls. It recalls a call's outcome from the journal, or sends the call and journals the outcome. It
+applies pacing, budget and retries."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from overton.calls import Answerer, Failure, Reply, Request, Settings, Usage
 from overton.calls.model import Model
 from overton.engine.budget import Billing, Budget, Reservation
 from overton.engine.first_calls import PROBABILITIES, FirstCalls, FirstTurn, Sender, features_of, unsupported
+from overton.engine.first_replies import FirstReplies, Sample
 from overton.engine.identity import CallKey, Identity
 from overton.engine.journal import Journal
 from overton.engine.journal_file import JournalEntry
@@ -28,30 +30,31 @@ T = TypeVar("T")
 
 _ENDPOINT_FAILURES = OVERLOAD | {"malformed"}
 _MAX_FAILURES_IN_A_ROW = 24
-"""Permanent failures in a row after which an endpoint is taken to be down."""
+"""The number of permanent failures in a row after which Overton assumes that an endpoint is down."""
 
 
 _RECALLS_PER_YIELD = 64
-"""Calls recalled in a row before the event loop gets a turn for signals and progress."""
+"""The number of calls recalled in a row before the event loop can handle signals and show progress."""
 
 
 class NotRecalled(Stopped):
-    """A call that is not in the journal, when no calls may be made."""
+    """The error raised when a call's outcome is not in the journal and no calls may be made."""
 
 
 Rejected = Callable[[Failure], Reply | None]
-"""Makes a reply of a failure, None if it is not an answer."""
+"""A function that returns a reply if a failure counts as an answer, otherwise None."""
 
 _NO_CALL_YET: tuple[object, bool, frozenset[str]] = (object(), False, frozenset())
 
 
 @dataclass
 class Seat:
-    """A model in a lane, with its settings and its rate limit.
+    """A model in a pipeline, with its settings and its rate limit.
 
-    `limiter` admits its calls, to its only server or to the least busy of several. `batched` says that its calls are
-    sent in batches, `judges` that it serves as a judge. `needed` are the features that its last call needed, after that
-    call's form and whether it had a seed.
+    `limiter` admits calls to the only server or to the least busy of several servers. `batched` is True if calls are
+    sent in batches, and `judges` if the model serves as a judge. `sample` has the first replies, None if they are not
+    to be checked. `needed` has the reply format of the last call, whether that call had a seed, and the features that
+    it needed.
     """
 
     model: Model
@@ -59,6 +62,7 @@ class Seat:
     limiter: RateLimiter | ServerPool
     judges: bool = False
     batched: bool = False
+    sample: Sample | None = None
     failed_in_a_row: int = 0
     has_answered: bool = False
     billing: Billing = field(default_factory=Billing)
@@ -85,12 +89,12 @@ class Counters:
 
 
 class BatchCalls(Protocol):
-    """Calls that go in batches, as the dispatcher sees them (`overton.engine.batches`); false if there are none."""
+    """The dispatcher's interface to batches (`overton.engine.batches`); falsy if there are no batches."""
 
     def __bool__(self) -> bool: ...
 
     def open(self, seats: Iterable[Seat], *, retry_failed: bool = False) -> None:
-        """Resume what earlier sessions left."""
+        """Resume the batches of earlier sessions."""
         ...
 
     async def outcome(self, seat: Seat, identity: Identity, request: Request) -> Reply | None:
@@ -102,15 +106,15 @@ class BatchCalls(Protocol):
         ...
 
     def recalled(self, slot: bytes, cost: float) -> None:
-        """The journal has the outcome of a call that may also be in a batch."""
+        """Note that the journal has the outcome of a call that may also be in a batch."""
         ...
 
     def journaled(self, slot: bytes) -> None:
-        """A call's outcome was handed to the journal."""
+        """Note that the journal has been given a call's outcome."""
         ...
 
     def raise_reserved(self, seat: Seat, times: float) -> float:
-        """Set aside `times` as much for calls in flight; returns the additional dollars."""
+        """Multiply the dollars set aside for calls in flight by `times`. Return the additional dollars."""
         ...
 
     def stopping(self, reason: OvertonError) -> None:
@@ -118,18 +122,20 @@ class BatchCalls(Protocol):
         ...
 
     async def settle(self, *, cut_off: bool = False) -> None:
-        """Wait until what is being sent has been sent and noted; with `cut_off`, cancel it instead."""
+        """Wait until every batch that is being sent has been sent and noted. With `cut_off`, cancel the sending
+        instead."""
         ...
 
     @property
     def out(self) -> int:
-        """How many calls are in batches that continue at the provider."""
+        """The number of calls in batches that are still in progress at the provider."""
         ...
 
 
 @dataclass
 class Dispatcher:
-    """Answers asks on behalf of a run: from its journal if possible, otherwise by calling and journaling."""
+    """A dispatcher of a run's calls. It answers them from the journal if possible; otherwise it sends them and journals
+    the outcomes."""
 
     journal: Journal
     budget: Budget
@@ -138,6 +144,7 @@ class Dispatcher:
     stopped: OvertonError | None = None
     recall_only: bool = False
     batches: BatchCalls | None = None
+    first_replies: FirstReplies | None = None
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _limiters: dict[int, RateLimiter | ServerPool] = field(default_factory=dict)
     _first_calls: FirstCalls = field(default_factory=FirstCalls)
@@ -146,18 +153,21 @@ class Dispatcher:
     _prune_shared_at: int = 0
 
     def stop(self, reason: OvertonError) -> None:
-        """Send nothing more; calls in flight finish and are journaled. The first reason counts."""
+        """Send nothing more. Calls in flight finish and are journaled. If there are several reasons to stop, the first
+        counts."""
         self.stopped = self.stopped or reason
         self._stopping.set()
         for limiter in self._limiters.values():
             limiter.close()
         self._first_calls.release()
+        if self.first_replies is not None:
+            self.first_replies.release()
         if self.batches is not None:
             self.batches.stopping(self.stopped)
 
     def resume_batches(self, batches: BatchCalls, seats: Iterable[Seat], *, retry_failed: bool = False) -> None:
-        """Send in `batches` the calls that `seats` want batched, and resume the batches of earlier sessions; with
-        `retry_failed` create again those that were refused.
+        """Send the calls of batched `seats` in `batches`, and resume the batches of earlier sessions. With
+        `retry_failed`, create refused batches again.
 
         Raises:
             JournalError: the journal is damaged.
@@ -168,37 +178,50 @@ class Dispatcher:
     async def outcome(
         self, seat: Seat, identity: Identity, place: CallKey, request: Request, *, rejected: Rejected | None = None
     ) -> Reply | Failure:
-        """The outcome of a call: the journal's, or a new one, journaled before it is returned. `rejected` makes a reply
-        of a failure that is an answer.
+        """Return a call's outcome, from the journal if it is there. A new outcome is journaled before it is returned.
+        `rejected` turns a failure that counts as an answer into a reply.
 
         Raises:
-            Stopped: the run is stopping and it is not in the journal.
+            Stopped: the run is stopping and the outcome is not in the journal.
         """
         known = self.journal.recall(identity)
+        sample = seat.sample
+        what = None if sample is None else sample.place_of(request, identity.slot)
         if known is not None:
-            self.tally.recalled += 1
-            if self.budget.limits.cost is not None and isinstance(known, Reply):
-                self.learn(seat, request, _reply_cost(seat, known, 0.0), is_new=False)
-            if self.batches is not None:
-                self.batches.recalled(identity.slot, _reply_cost(seat, known, 0.0) if isinstance(known, Reply) else 0.0)
+            if sample is not None and what is not None:
+                sample.hear(what, place, request, known, is_new=False)
+            self._count_recalled(seat, identity, request, known)
             if self.tally.recalled % _RECALLS_PER_YIELD == 0:
                 await asyncio.sleep(0)
             return known
         if self.recall_only:
             raise NotRecalled(f"trial {place.trial}: ask {place.number} of {place.speaker} is not in the journal")
         self.raise_if_stopped()
-        found = _make_storable(await self._make_call(seat, identity, request))
-        if rejected is not None and isinstance(found, Failure):
-            found = rejected(found) or found
-        self._count(seat, found)
-        await self.journal.append(JournalEntry(identity, place, found))
+        if sample is None or what is None or (self.batches is not None and self.batches.contains(identity.slot)):
+            sample = None
+        else:
+            await sample.enter(what)
+        try:
+            if sample is not None:
+                self.raise_if_stopped()  # the run may have stopped while the call waited
+            alone = sample is not None and not sample.is_open
+            found = _make_storable(await self._make_call(seat, identity, request, alone=alone))
+            if rejected is not None and isinstance(found, Failure):
+                found = rejected(found) or found
+            self._count(seat, found)
+            await self.journal.append(JournalEntry(identity, place, found))
+            if sample is not None:
+                sample.hear(what, place, request, found, is_new=True)
+        finally:
+            if sample is not None:
+                sample.leave()
         self._stop_if_full()
         if self.batches is not None:
             self.batches.journaled(identity.slot)
         return found
 
     async def shared_outcome(self, seat: Seat, identity: Identity, place: CallKey, request: Request) -> Reply | Failure:
-        """The outcome of a call that any trial may make, made once however many wait for it.
+        """Return the outcome of a call that all trials share. The call is made once, however many trials wait for it.
 
         Raises:
             Stopped: see `outcome`.
@@ -207,19 +230,19 @@ class Dispatcher:
             return await self.outcome(seat, identity, place, request)
         if identity.slot not in self._shared:
             if len(self._shared) >= self._prune_shared_at:
-                # Outcomes already in the journal need not be kept here. Looked through whenever the number doubles,
-                # since many may wait at once for a batch.
+                # Outcomes already in the journal need not be kept here. Prune only when the number has doubled, because
+                # many calls may wait for a batch at once.
                 self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.has(slot)}
                 self._prune_shared_at = 2 * len(self._shared)
             self._shared[identity.slot] = self._start_shielded(self.outcome(seat, identity, place, request))
         return await asyncio.shield(self._shared[identity.slot])
 
     async def shielded(self, asking: Coroutine[None, None, Reply | Failure]) -> Reply | Failure:
-        """The outcome of a call that runs to its end even if the task that waits for it is cancelled."""
+        """Return the outcome of a call. The call runs to its end even if the waiting task is cancelled."""
         return await asyncio.shield(self._start_shielded(asking))
 
     async def settle(self, *, cut_off: bool = False) -> None:
-        """Wait for calls that no task waits for any more; with `cut_off`, cancel them instead."""
+        """Wait for calls in flight whose tasks were cancelled; with `cut_off`, cancel these calls instead."""
         while self._shielded:
             if cut_off:
                 for task in self._shielded:
@@ -240,11 +263,15 @@ class Dispatcher:
         if isinstance(error, OvertonError) and not isinstance(error, Stopped):
             self.stop(error)  # perhaps no task waits for this call any more
 
-    async def _make_call(self, seat: Seat, identity: Identity, request: Request) -> Reply | Failure:
-        """The outcome of a call: in a batch if it goes into one; otherwise, or if that gives none, on its own."""
-        if self.batches is not None:
+    async def _make_call(
+        self, seat: Seat, identity: Identity, request: Request, *, alone: bool = False
+    ) -> Reply | Failure:
+        """Make a call and return its outcome. The call goes into a batch if its model uses batches and the call need
+        not go `alone`. Otherwise, or if the batch gives no outcome, it is sent on its own."""
+        if self.batches is not None and not alone:
             if seat.batched and not self.batches.contains(identity.slot):
-                # A batch whose replies lack token probabilities is paid for in full: one call goes ahead of it, alone.
+                # A batch has to be paid in full even if its replies lack token probabilities, so one call is sent alone
+                # first.
                 needed = self._features(seat, request) & {PROBABILITIES}
                 if not self._first_calls.are_known(seat.model.answerer.identity, needed):
                     turn = await self._first_calls.turn(seat.model.answerer.identity, needed, is_patient=True)
@@ -266,10 +293,11 @@ class Dispatcher:
             self._first_calls.end(turn, found)
 
     def _features(self, seat: Seat, request: Request) -> frozenset[str]:
-        """The features that a call needs: mostly those of the answerer's last call, which had the same form.
+        """The features that a call needs. They are usually those of the model's last call, which had the same reply
+        format.
 
-        None if several servers share the calls: one that alone replied first would decide which model the others must
-        serve.
+        The set is empty if several servers share the calls. Otherwise, the single server that replies first would
+        decide which model all servers must serve.
         """
         if seat.model.serving is not None:
             return frozenset()
@@ -283,14 +311,14 @@ class Dispatcher:
     def _send_with_retries(
         self, seat: Seat, request: Request, turn: FirstTurn | None = None
     ) -> Awaitable[Reply | Failure]:
-        """Send until there is an outcome. A call whose `turn` it is to go first stops the run if it is rejected for
-        what its endpoint lacks."""
+        """Send a call until it has an outcome. With `turn`, the call goes first. If its endpoint then rejects the call
+        because it lacks a feature, the run stops."""
         return retried(partial(self._send, seat, request), partial(self._handle_error, seat, turn))
 
     async def _handle_error(
         self, seat: Seat, turn: FirstTurn | None, attempt: int, error: AnswerError
     ) -> Failure | None:
-        """The failure that a call's `attempt` ends with, or None once it may be tried again.
+        """Handle the error of a call's `attempt`. Return the call's failure, or None once the call may be tried again.
 
         Raises:
             Stopped: no other call can succeed either.
@@ -309,7 +337,7 @@ class Dispatcher:
         elif isinstance(error, RejectedError):
             if turn is not None:
                 self._stop_if_unsupported(seat, turn, error)
-                if seat.has_answered:  # otherwise it is soon given up, one call at a time
+                if seat.has_answered:  # otherwise the next calls also go one at a time, until the endpoint is given up
                     self._first_calls.unanswered(turn)
         else:
             self.stop(Stopped(f"{error}: resume the run when it has") if error.kind == "no credit" else error)
@@ -317,26 +345,28 @@ class Dispatcher:
         return Failure(error.kind, str(error), attempt)
 
     def _stop_if_unsupported(self, seat: Seat, turn: FirstTurn, error: RejectedError) -> None:
-        """Stop the run if a first call was rejected because its endpoint lacks what it needs.
+        """Stop the run if a first call was rejected because its endpoint lacks a feature that the call needs.
 
         Raises:
-            Stopped: it was.
+            Stopped: the call was rejected for this reason.
         """
         if (lacking := unsupported(turn.features, error, seat.model.answerer.name)) is not None:
             self.stop(lacking)
             raise Stopped(str(lacking)) from error
 
     def _stop_for_now(self, error: UnavailableError) -> Stopped:
-        """The failure is not permanent: the call is made again when the run is resumed."""
-        self.stop(Stopped(f"{error}; it asks for a pause of {error.retry_after:.0f} seconds: resume the run then"))
+        """Stop the run at a failure that is not permanent; the call is made again when the run is resumed."""
+        self.stop(
+            Stopped(f"{error}. It asks for a pause of {error.retry_after:.0f} seconds; resume the run after that")
+        )
         return Stopped(str(error))
 
     def stop_exhausted(self, limiter: RateLimiter, error: UnavailableError) -> Stopped:
-        """An endpoint has had no capacity for as long as patience allows: stop, to be resumed later."""
+        """Stop the run because an endpoint has had no capacity for too long. The run can be resumed later."""
         times, seconds = limiter.refused
         reason = Stopped(
-            f"{error}, as to all of the last {times:,} requests, the latest of which were sent one by one over"
-            f" {_format_duration(seconds)}: resume the run later"
+            f"{error}. The last {times:,} requests all failed in this way; the latest were sent one by one over"
+            f" {_format_duration(seconds)}. Resume the run later"
         )
         self.stop(reason)
         return reason
@@ -347,7 +377,7 @@ class Dispatcher:
             await asyncio.wait_for(self._stopping.wait(), seconds)
 
     async def unless_stopped(self, work: Coroutine[None, None, T]) -> T:
-        """The result of work that changes nothing, cut off if the run stops.
+        """Return the result of work that has no side effects. Cancel the work if the run stops.
 
         Raises:
             Stopped: the run is stopping.
@@ -374,7 +404,7 @@ class Dispatcher:
         try:
             reserved = Reservation(request, await self.reserve(seat, request))
             seat.billing.in_flight.add(reserved)
-            paid = None  # also if the request is cut off: it may be billed, at its worst case
+            paid = None  # a cancelled request may also be billed, so it counts at its worst case
             try:
                 reply = _drop_impossible_counts(await answerer.answer(request))
                 paid = _reply_cost(seat, reply, reserved.worst)
@@ -398,10 +428,10 @@ class Dispatcher:
         return reply
 
     async def _wait_for_server(self, fleet: ServerPool) -> tuple[PooledServer, RateLimiter, int]:
-        """The server that is to answer a call, its limiter, and a ticket for it.
+        """Wait for a server that can take a call. Return the server, its limiter, and the limiter's ticket.
 
         Raises:
-            Stopped, AnswerError: none is available.
+            Stopped, AnswerError: there is no server available.
         """
         try:
             member, ticket = await fleet.enter()
@@ -411,9 +441,10 @@ class Dispatcher:
         return member, member.limiter, ticket
 
     def learn(self, seat: Seat, request: Request, bill: float, *, is_new: bool = True) -> None:
-        """Expect bills like this one from an answerer, of the requests in flight too, and say so.
+        """Expect more bills of this size from the model, also for requests in flight, and add a note for the user.
 
-        A bill from the journal is not `is_new`: batches of earlier sessions already have reservations that cover it.
+        `is_new` is False for a bill from the journal. Batches of earlier sessions already have reservations that cover
+        such bills.
         """
         before = seat.billing.times
         if not (note := seat.billing.learn(seat.model.price, request, bill)):
@@ -425,8 +456,8 @@ class Dispatcher:
         self.budget.set_aside_more(more)
 
     async def reserve(self, seat: Seat, request: Request, *, share: float = 1.0, covered: bool = True) -> float:
-        """Set money aside for one request (see `Budget.reserve`), this `share` of its price; if the budget does not
-        allow it, the run stops. Returns the dollars set aside.
+        """Set aside the fraction `share` of a request's price (see `Budget.reserve`). If the budget does not allow it,
+        the run stops. Return the dollars set aside.
 
         Raises:
             Stopped: the run is stopping.
@@ -441,11 +472,11 @@ class Dispatcher:
                 raise
             if self.stopped is None and seat.billing.most == most:
                 return worst
-            self.budget.withdraw(worst)  # the run has stopped, or the call's worst case has risen, while it waited
+            self.budget.withdraw(worst)  # while the call waited, the run stopped or the call's worst case rose
             self.raise_if_stopped()
 
     def _stop_if_full(self) -> None:
-        """Stop once the disk is full: what is in flight still has space, but no further request may have."""
+        """Stop once the disk is full, because the reserved space covers only the calls in flight."""
         if self.journal.full is not None and self.stopped is None:
             self.stop(self.journal.full)
 
@@ -455,6 +486,13 @@ class Dispatcher:
         if self.stopped is not None:
             raise Stopped(str(self.stopped))
 
+    def _count_recalled(self, seat: Seat, identity: Identity, request: Request, known: Reply | Failure) -> None:
+        self.tally.recalled += 1
+        if self.budget.limits.cost is not None and isinstance(known, Reply):
+            self.learn(seat, request, _reply_cost(seat, known, 0.0), is_new=False)
+        if self.batches is not None:
+            self.batches.recalled(identity.slot, _reply_cost(seat, known, 0.0) if isinstance(known, Reply) else 0.0)
+
     def _count(self, seat: Seat, found: Reply | Failure) -> None:
         self.tally.asked += 1
         if isinstance(found, Reply):
@@ -463,13 +501,13 @@ class Dispatcher:
             self.tally.output_tokens += found.usage.output_tokens or 0
             return
         self.tally.failed += 1
-        # A rejection is about one request, unless all so far were rejected: then it is about the settings.
+        # A rejection usually concerns one request. If all requests so far were rejected, it concerns the settings.
         seat.failed_in_a_row += found.kind in _ENDPOINT_FAILURES or not seat.has_answered
         if seat.failed_in_a_row >= _MAX_FAILURES_IN_A_ROW:
             self.stop(
                 Stopped(
                     f"{seat.model.answerer.name} failed {seat.failed_in_a_row} calls in a row, the last in"
-                    f" {found.attempts} attempt(s), and is taken to be down or misconfigured; its last message:"
+                    f" {found.attempts} attempt(s), so Overton takes it to be down or misconfigured. Its last message:"
                     f" {found.message}"
                 )
             )
@@ -480,7 +518,7 @@ def _format_duration(seconds: float) -> str:
 
 
 def _drop_impossible_counts(reply: Reply) -> Reply:
-    """The reply without impossible token counts, from any answerer, so that the journal can be read back."""
+    """The reply without impossible token counts, because a journal that contains them could not be read back."""
     said = reply.usage
     if said.sound:
         return reply
@@ -488,7 +526,7 @@ def _drop_impossible_counts(reply: Reply) -> Reply:
 
 
 def _reply_cost(seat: Seat, reply: Reply, worst: float) -> float:
-    """Dollars; the worst case if the endpoint did not report how many tokens there were."""
+    """The cost of a reply in dollars; the worst case if the endpoint did not report token counts."""
     if seat.model.price is None:
         return 0.0
     cost = seat.model.price.cost(reply.usage)

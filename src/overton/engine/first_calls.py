@@ -1,7 +1,8 @@
-"""The first call of a kind to a model goes alone where an endpoint may lack something: one call shows it, not dozens.
+"""The first call of a kind to a model is sent alone if the endpoint may lack a feature. If the feature is missing, only
+one call fails instead of dozens.
 
-The call is one of the run's own. The others of its kind wait until it has been answered, and nothing is sent unless a
-call of that kind is to be made. `FEATURES` lists what an endpoint may lack.
+The call is one of the run's own, so there are no extra calls. Other calls of its kind wait until it has been answered.
+`FEATURES` lists the features that an endpoint may lack.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ PROBABILITIES, COST = "token probabilities", "cost"
 
 
 class Sender(NamedTuple):
-    """An answerer, as far as features go: whether its output is constrained to a form, whether it serves as a judge,
-    and whether a limit on cost applies."""
+    """The properties of a model that decide which features its calls need. They say whether decoding is constrained to
+    a reply format, whether the model serves as a judge, and whether a limit on cost applies."""
 
     holds_form: bool
     judges: bool
@@ -31,8 +32,8 @@ class Sender(NamedTuple):
 class Feature(NamedTuple):
     """Something that a call needs and its endpoint may lack.
 
-    `is_needed` says whether a call needs it. `words` find it in the message of a rejection, None if no rejection is
-    about it alone; `advice` says how to do without.
+    `is_needed` says whether a call needs the feature. `words` matches the messages of rejections that concern the
+    feature; None if there are no such rejections. `advice` tells the user how to do without the feature.
     """
 
     name: str
@@ -77,13 +78,13 @@ FEATURES = (
         "Leave out its argument hold",
     ),
     Feature("judging", lambda sender, request: sender.judges),
-    # A model may bill more than it was allowed: the first bill shows it.
+    # A model may bill more than its calls' limits allow. The first bill shows whether this model does.
     Feature(COST, lambda sender, request: sender.has_cost_limit),
 )
-"""Everything that may be missing. Adding a line is all that a further feature needs."""
+"""All features that an endpoint may lack. To add a feature, add a line here."""
 
 _MODEL_PREFIX = re.compile(r"^.*[/#](?=[^/#]+$)")
-"""A model's provider or address, before its name there."""
+"""The provider or address that precedes a model's name."""
 _FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
 
 
@@ -93,9 +94,10 @@ def features_of(sender: Sender, request: Request) -> frozenset[str]:
 
 
 def unsupported(features: Iterable[str], error: RejectedError, model: str) -> AccessError | None:
-    """Return the error for a first call that was rejected because the endpoint of `model`, a name, lacks a feature.
+    """Return the error for a first call that was rejected because the model's endpoint lacks a feature. `model` is the
+    model's name.
 
-    None if the message mentions none of them: the rejection may be about this one call.
+    Return None if the message mentions no feature, because the rejection may then concern only this call.
     """
     said = str(error)
     for name in (model, _MODEL_PREFIX.sub("", model)):
@@ -109,9 +111,11 @@ def unsupported(features: Iterable[str], error: RejectedError, model: str) -> Ac
 
 @dataclass(frozen=True)
 class FirstTurn:
-    """A call's turn to go first: its model, and the features that its reply proves; often none.
+    """A call's turn to go first, with its model and the `features` that a reply would prove. Often a reply would prove
+    none.
 
-    While a patient turn lasts, no other call goes. Once it has ended with any outcome, all others may.
+    If the turn `is_patient`, other calls wait until it has ended. All waiting calls may then be sent, whatever the
+    outcome was.
     """
 
     model: str = ""
@@ -123,10 +127,11 @@ _NO_TURN = FirstTurn()
 
 
 class FirstCalls:
-    """Which features each model is known to have in this session, and who goes first to find out.
+    """The features that each model is known to have in this session, and the calls that are sent first to find this
+    out.
 
-    Each attempt that ends without a reply lets one more call of its kind go at once. So an endpoint that is down or
-    overloaded is found out about as soon as without this.
+    Each attempt that ends without a reply lets one more call of its kind be sent at once. So an endpoint that is down
+    or overloaded is noticed almost as fast as without this check.
     """
 
     def __init__(self) -> None:
@@ -137,18 +142,19 @@ class FirstCalls:
         self._released = False
 
     def are_known(self, model: str, features: Collection[str]) -> bool:
-        """Whether the model has answered calls with all of these."""
+        """Whether the model has answered calls that needed each of these features."""
         return not features or ((known := self._known.get(model)) is not None and known.issuperset(features))
 
     def is_free(self, model: str, features: Collection[str]) -> bool:
-        """Whether a call that needs these may go now."""
+        """Whether a call that needs these features may be sent now."""
         return all(
             self._under_way[model, name] <= self._unanswered[model, name]
             for name in self._unknown_features(model, features)
         )
 
     async def turn(self, model: str, features: Collection[str], *, is_patient: bool = False) -> FirstTurn:
-        """Wait until these are known, or until it is this call's turn to go first; its turn is to be ended."""
+        """Wait until the features are known, or until it is this call's turn to go first. The caller has to end the
+        turn."""
         while not self._released and (unknown := self._unknown_features(model, features)):
             if self.is_free(model, features):
                 self._under_way.update((model, name) for name in unknown)
@@ -158,13 +164,13 @@ class FirstCalls:
         return _NO_TURN
 
     def unanswered(self, turn: FirstTurn) -> None:
-        """An attempt ended without a reply; one more call may go."""
+        """Note that an attempt ended without a reply, so that one more call may be sent."""
         if turn.features and not turn.is_patient:
             self._unanswered.update((turn.model, name) for name in turn.features)
             self._wake()
 
     def end(self, turn: FirstTurn, found: Reply | Failure | None) -> None:
-        """The call has ended with this outcome, None if it was cut off."""
+        """End a turn with the call's outcome, None if the call was cancelled."""
         if not turn.features:
             return
         self._under_way.subtract((turn.model, name) for name in turn.features)
@@ -173,7 +179,7 @@ class FirstCalls:
         self._wake()
 
     def release(self) -> None:
-        """Let all who wait go on: the run is stopping, and they will send nothing."""
+        """Release all waiting calls, which will send nothing because the run is stopping."""
         self._released = True
         self._wake()
 

@@ -1,4 +1,5 @@
-"""Which calls are the same, and how each ask gets its place, identity and seed, whatever the host."""
+"""Identities of calls: which calls count as the same, and how each call gets its address, identity and seed on any
+execution backend."""
 
 from __future__ import annotations
 
@@ -22,17 +23,17 @@ __all__ = [
 ]
 
 _PARTS = ("messages", "settings", "form")
-"""The parts of a call's content, in the order of its digests."""
+"""The parts of a call's content, in the order of their digests."""
 
 _DIGEST_BYTES = 8
 
 
 class Identity(msgspec.Struct, frozen=True, gc=False):
-    """A call's identity: its place in the run, and the content sent there.
+    """A call's identity: its address in the run, and the content that is sent.
 
-    `slot` is a digest of trial, speaker, ask number and answerer; `content` the digests of messages, settings and
-    form, one after the other. Each slot is called once: other content in it means that code, prompts, items or
-    settings have changed since.
+    `slot` is a digest of trial, speaker, number of the call and model. `content` has the digests of messages, settings
+    and reply format, one after the other. Each slot has only one call. If the slot's content in the journal is
+    different, then code, prompts, items or settings have changed.
     """
 
     slot: bytes
@@ -43,9 +44,10 @@ class Identity(msgspec.Struct, frozen=True, gc=False):
 
 
 class CallKey(NamedTuple):
-    """A call's place in a run: the `number`-th ask (from 0) of `speaker` by `trial`, and who answers.
+    """A call's address in a run: it is the `number`-th call (from 0) that `trial` makes to `speaker`, and `answerer` is
+    the model or service that answers.
 
-    A call that all trials share belongs to none: its `trial` is empty, its number 0.
+    A call that all trials share belongs to no trial: its `trial` is empty and its number is 0.
     """
 
     trial: str
@@ -55,32 +57,33 @@ class CallKey(NamedTuple):
 
 
 def identify(place: CallKey, messages: Sequence[Message], settings: Settings, form: Form | None) -> Identity:
-    """The identity of a call; nothing in it depends on order or time. A shared call's slot follows from its content."""
+    """The identity of a call, which does not depend on order or time. The slot of a shared call follows from its
+    content."""
     said = blake2b(b"".join(map(_encode_message, messages)), digest_size=_DIGEST_BYTES).digest()
     content = said + _digest_parts(_encode(settings), _encode(form))
     return Identity(slot_of(place, content), content)
 
 
 def slot_of(place: CallKey, content: bytes) -> bytes:
-    """The slot of a call with this content at this place."""
+    """The slot of a call with this content at this address."""
     where = "\0".join(map(str, place)).encode() + (b"" if place.trial else content)
     return blake2b(where, digest_size=16).digest()
 
 
 def _encode_message(message: Message) -> bytes:
-    """A message with its length before it, so that no two conversations give the same bytes."""
+    """A message preceded by its length, so that no two conversations give the same bytes."""
     content = message.content.encode()
     return b"%s %d " % (message.role.encode(), len(content)) + content
 
 
 def call_seed(identity: Identity, seed: int) -> int:
-    """The seed sent with a call: 31 bits that follow from its identity and the seed asked for."""
+    """The seed sent with a call. Its 31 bits are computed from the call's identity and the seed in the settings."""
     word = blake2b(identity.slot + identity.content + str(seed).encode(), digest_size=4).digest()
     return int.from_bytes(word, "little") >> 1
 
 
 def digest(value: object) -> str:
-    """A hexadecimal digest of any value of plain types and structs, the same whatever the order of its keys."""
+    """A hexadecimal digest of any value made of plain types and structs. It does not depend on the order of keys."""
     return blake2b(_encode(value), digest_size=16).hexdigest()
 
 

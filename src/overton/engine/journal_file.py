@@ -1,8 +1,9 @@
 """The journal's file: its two tables, how rows are checked, and how damage is reported.
 
-`calls` has one row per outcome and only grows; `spent` has one row, which says how far the other table goes and what
-the run may have spent. Every row has a checksum over all of its values, including its number, so that none can change,
-vanish or swap places unnoticed: against accidents, not against someone who computes checksums.
+The table `calls` has one row per outcome and only grows. The table `spent` has a single row with the number of rows in
+`calls` and the amount that the run may have spent. Every row has a checksum of all its values, including its row
+number. So a changed, missing or moved row is noticed. This protects against accidents, not against someone who
+recomputes the checksums. The file `journal.db-wal`, which a killed session leaves, belongs to the journal.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from overton.errors import DamagedJournal, DiskError, JournalError, Unreadable
 from overton.untrusted import decode_json
 
 FORMAT = 2
-"""Journals of any other format are refused. 1, from before the first release, had neither checksums nor `spent`."""
+"""The format number; journals of any other format are refused. Format 1, from before the first release, had neither
+checksums nor `spent`."""
 
 _SCHEMA = (
     """
@@ -66,7 +68,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class JournalEntry(NamedTuple):
-    """One outcome and where it belongs."""
+    """An outcome, with the identity and address of its call."""
 
     identity: Identity
     place: CallKey
@@ -74,7 +76,7 @@ class JournalEntry(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of `calls` as stored; texts are bytes, checked before they are decoded."""
+    """A row of `calls` as stored. Texts are bytes, because checksums are checked before texts are decoded."""
 
     row: int
     slot: bytes
@@ -89,21 +91,22 @@ class Row(NamedTuple):
 
 
 class JournalMark(NamedTuple):
-    """How far a journal has come: its number of outcomes, and the checksum of the last (0 if none was recorded)."""
+    """The state of a journal: its number of outcomes, and the checksum of the last outcome (0 if there is none)."""
 
     outcomes: int = 0
     last: int = 0
 
 
 class SpentRow(NamedTuple):
-    """The content of `spent`: how far the journal goes, and what the run may have spent, None if no session counted."""
+    """The content of `spent`: the state of the journal, and an upper bound of the run's spending. The bound is None if
+    no session recorded one."""
 
     mark: JournalMark
     spent: Spending | None
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a journal for writing; it is created if missing.
+    """Open a journal for writing. Create it if it is missing.
 
     Raises:
         JournalError: it is damaged, not a journal, or of another format.
@@ -120,15 +123,16 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def entries(path: Path) -> Iterator[JournalEntry]:
-    """All entries of a closed journal in the order written, without locking or changing it.
+    """All entries of a closed journal, in the order in which they were written. This neither locks nor changes the
+    journal.
 
     Raises:
-        JournalError: it cannot be read or is damaged; names the row.
+        JournalError: the journal cannot be read or is damaged; the message names the row.
     """
     if not path.is_file():
         raise DamagedJournal(f"{path}: no such journal")
     with damage_as_bad_input(), name_file_in_errors(path), closing(open_read_only(path)) as connection:
-        connection.execute("BEGIN")  # concurrent writes do not change what is seen
+        connection.execute("BEGIN")  # a snapshot, so concurrent writes change nothing here
         if not has_tables(connection, path):
             raise JournalError(f"{path} is empty. {_ADVICE}")
         for row in rows_of(connection, path):
@@ -137,7 +141,8 @@ def entries(path: Path) -> Iterator[JournalEntry]:
 
 
 def digest_outcomes(path: Path) -> str:
-    """A hexadecimal digest of all outcomes of a closed journal in order of slot, whatever the order in which they came.
+    """A hexadecimal digest of all outcomes of a closed journal. The outcomes are read in the order of their slots, so
+    the digest does not depend on their order of arrival.
 
     Raises:
         JournalError: it cannot be read.
@@ -146,17 +151,18 @@ def digest_outcomes(path: Path) -> str:
     columns = ", ".join(_DIGESTED_COLUMNS)
     with name_file_in_errors(path), closing(open_read_only(path)) as connection:
         for values in connection.execute(f"SELECT {columns} FROM calls ORDER BY slot, row"):
-            # repr() is the quickest way that keeps one value from running into the next.
+            # repr() is the quickest way to keep adjacent values apart.
             made.update(repr(values).encode())
     return made.hexdigest()
 
 
 @contextmanager
 def damage_as_bad_input() -> Iterator[None]:
-    """Damage that is found before any call is made is bad input; a full disk is not.
+    """Turn errors about a damaged journal into errors of bad input, for checks before the first call. Disk errors stay
+    as they are.
 
     Raises:
-        DamagedJournal: there is some.
+        DamagedJournal: the journal is damaged.
     """
     try:
         yield
@@ -168,7 +174,7 @@ def damage_as_bad_input() -> Iterator[None]:
 
 @contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
-    """SQLite's errors about a damaged file become errors that name the file."""
+    """Turn SQLite's errors about a damaged file into errors that name the file."""
     try:
         yield
     except (sqlite3.Error, UnicodeError, OverflowError, MemoryError) as error:
@@ -183,11 +189,12 @@ def name_file_in_errors(path: Path) -> Iterator[None]:
 
 
 _MIN_FREE_BYTES = 1 << 20
-"""Bytes below which a disk counts as full: SQLite reports a full disk as various other errors, too."""
+"""Free bytes below which a disk counts as full. This limit is needed because SQLite sometimes reports a full disk as
+another error."""
 
 
 def is_of_disk(error: Exception) -> bool:
-    """Whether SQLite could not write, because the disk is full or fails."""
+    """Whether SQLite could not write because the disk is full or has failed."""
     read = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
     full = is_one_of(error, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
     return full and getattr(error, "sqlite_errorcode", 0) not in read
@@ -208,7 +215,7 @@ def is_one_of(error: Exception, *codes: int) -> bool:
 
 
 def rows_of(connection: sqlite3.Connection, path: Path) -> Iterator[Row]:
-    """All rows, each checked, none missing and none extra.
+    """All rows. Each row is checked, and no row may be missing or extra.
 
     Raises:
         JournalError: a row is damaged or missing.
@@ -251,11 +258,12 @@ def decode_outcome(row: Row, path: Path) -> Reply | Failure:
 
 
 def insert(connection: sqlite3.Connection, mark: JournalMark, batch: Sequence[JournalEntry]) -> JournalMark:
-    """Append outcomes to a journal that has come to `mark`; returns its new mark."""
+    """Append outcomes to a journal whose state is `mark`, and return its new state."""
     values: list[str | bytes | int] = []
     for number, entry in enumerate(batch, mark.outcomes + 1):
         checksum = _add_values(values, number, entry)
-    # One statement for many rows: each statement hands over the interpreter lock, and the other thread is busy.
+    # Insert many rows in one statement. Each statement releases the interpreter lock, and getting it back takes long
+    # while the other thread is busy.
     marks = ", ".join([_PLACEHOLDERS] * len(batch))
     connection.execute(f"INSERT INTO calls ({', '.join(_CALLS_COLUMNS)}) VALUES {marks}", values)
     return JournalMark(mark.outcomes + len(batch), checksum)
@@ -304,7 +312,7 @@ def _check_row(values: tuple[Any, ...], number: int, path: Path) -> Row:
 
 
 def _add_values(values: list[str | bytes | int], number: int, entry: JournalEntry) -> int:
-    """Add the values of a new row; returns its checksum."""
+    """Add the values of a new row to a list, and return the row's checksum."""
     slot, content, place, outcome = entry.identity.slot, entry.identity.content, entry.place, _encode(entry.outcome)
     trial, speaker, answerer = place.trial.encode(), place.speaker.encode(), place.answerer.encode()
     failed = isinstance(entry.outcome, Failure)
@@ -314,7 +322,7 @@ def _add_values(values: list[str | bytes | int], number: int, entry: JournalEntr
 
 
 def _row_checksum(values: tuple[Any, ...]) -> int:
-    """The checksum of a row's other values, texts as bytes; lengths keep one from running into the next."""
+    """The checksum of a row's other values. Texts are bytes, and the length of each keeps adjacent values apart."""
     row, slot, content, trial, speaker, number, answerer, failed, outcome = values
     lengths = len(slot), len(content), len(trial), len(speaker), len(answerer)
     head = b"%d %d %d %d %d %d %d %d " % (row, number, failed, *lengths)
@@ -326,13 +334,13 @@ def _spent_checksum(*values: object) -> int:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open a journal for reading; nothing is locked against those who write."""
+    """Open a journal for reading, without locking out writers."""
     where = f"{path.absolute().as_uri()}?mode=ro"
     return _configure(sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False))
 
 
 def _configure(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """Have SQLite check what it reads, run no code from the file, and return texts undecoded."""
+    """Make SQLite check all data that it reads, run no code from the file, and return texts as bytes."""
     connection.text_factory = bytes
     connection.execute("PRAGMA cell_size_check=ON")
     connection.execute("PRAGMA trusted_schema=OFF")
@@ -340,7 +348,7 @@ def _configure(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether a journal has its tables yet.
+    """Whether a journal already has its tables.
 
     Raises:
         JournalError: it has another format or is not a journal.
@@ -360,7 +368,7 @@ def _columns(connection: sqlite3.Connection, table: bytes) -> tuple[str, ...]:
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables and write the format: in one step or not at all."""
+    """Make the tables and write the format number, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     for table in _SCHEMA:
         connection.execute(table)

@@ -1,4 +1,5 @@
-"""Outcomes read back from a journal by identity: by the session that writes it, or by anyone else meanwhile."""
+"""A reader that finds a journal's outcomes by call identity. It serves the session that writes the journal, and other
+processes at the same time."""
 
 from __future__ import annotations
 
@@ -21,15 +22,15 @@ from overton.engine.journal_file import (
 from overton.errors import RunMismatch
 
 NOTE = "~"
-"""The prefix of speakers whose rows are not calls but the engine's own notes; no role is called this."""
+"""The prefix of the speaker in rows that are the engine's own notes, not calls. No role's name begins with it."""
 
 
 class JournalReader:
     """The outcomes of a journal, each found by its identity, and the engine's notes.
 
-    Here the journal is as it was when this was opened: nothing is locked or changed, and a session may go on writing.
-    A journal without any outcome, or whose file is still to be made, is empty. To be closed soon: while it is open, the
-    session that writes cannot shorten its files.
+    The reader shows the journal as it was when the reader was opened. It locks and changes nothing, so a session may go
+    on writing. A journal whose file does not exist yet reads as empty. Close the reader soon, because the writing
+    session cannot shorten its files while the reader is open.
 
     Raises:
         DamagedJournal: it cannot be read, has another format or is damaged.
@@ -45,7 +46,7 @@ class JournalReader:
         with damage_as_bad_input(), name_file_in_errors(path), ExitStack() as undone:
             self._reader = open_read_only(path) if path.exists() else sqlite3.connect(":memory:")
             undone.enter_context(closing(self._reader))
-            self._reader.execute("BEGIN")  # concurrent writes do not change what is seen
+            self._reader.execute("BEGIN")  # a snapshot, so concurrent writes change nothing here
             if has_tables(self._reader, path):
                 for row in rows_of(self._reader, path):
                     found = self._notes if row.speaker.startswith(NOTE.encode()) else self._rows
@@ -53,14 +54,14 @@ class JournalReader:
             undone.pop_all()
 
     def __len__(self) -> int:
-        """How many outcomes can be recalled: in a session, those that earlier ones left."""
+        """The number of outcomes that can be recalled. In a session, these are the outcomes of earlier sessions."""
         return len(self._rows)
 
     def notes(self) -> list[JournalEntry]:
-        """The engine's own notes from earlier sessions, the last of each slot, in row order.
+        """The engine's own notes from earlier sessions: the last note of each slot, in row order.
 
         Raises:
-            JournalError: it is damaged.
+            JournalError: the journal is damaged.
         """
         rows = (row_at(self._reader, number, self.path) for number in sorted(self._notes.values()))
         return [
@@ -73,11 +74,11 @@ class JournalReader:
         ]
 
     def recall(self, identity: Identity) -> Reply | Failure | None:
-        """The outcome journaled for `identity`, None if the journal does not contain it.
+        """The journaled outcome of the call with this identity, None if the journal has none.
 
         Raises:
-            RunMismatch: another call was made in its place.
-            JournalError: it is damaged.
+            RunMismatch: the journal has a call with this address but other content.
+            JournalError: the journal is damaged.
         """
         number = self._rows.get(identity.slot)
         if number is None:
@@ -87,8 +88,8 @@ class JournalReader:
             parts = " and ".join(differing_parts(row.content, identity.content))
             where = f"trial {row.trial.decode()}, ask {row.number} of {row.speaker.decode()}"
             raise RunMismatch(
-                f"{self.path.parent}: {where}: its {parts} differ from those of the call made when this run started."
-                " Use the version, prompts, items and settings that it started with, or start a new run."
+                f"{self.path.parent}: {where}: this call's {parts} differ from those that the run recorded for it."
+                " Use the version, prompts, items and settings with which the run started, or start a new run."
             )
         return decode_outcome(row, self.path)
 

@@ -1,4 +1,4 @@
-"""How many requests go to an endpoint at once, and when the next goes after refusals."""
+"""Limits on parallel requests to an endpoint, and waiting times after refusals."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from collections.abc import Callable
 from overton.engine.retry import RetryPolicy
 
 OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
-"""Kinds of failure of an endpoint that answers no request at all."""
+"""The kinds of failure that an endpoint shows when it answers no request at all."""
 
 _CUT_FACTOR = 0.7
 _MIN_RISE = 0.02
 _MIN_TIMER_S = 0.001
 _REFUSALS_BEFORE_HOLD = 8
-"""Refusals for lack of capacity, with nothing answered in between, after which all requests to an endpoint wait."""
+"""The number of refusals in a row, for lack of capacity, after which all requests to an endpoint wait."""
 _ANSWERS_TO_RECOVER = 8
-"""Answers in a row after which an endpoint that refused is taken to have capacity again."""
+"""The number of answers in a row after which Overton assumes that an endpoint has capacity again."""
 
 
 class Backoff:
-    """How long something that refuses for lack of capacity has done so: an endpoint, or a provider's batch queue.
+    """The recent refusals of an endpoint, or of a provider's batch queue, for lack of capacity.
 
-    `number` grows with each refusal and shrinks with each success, `refusals` and `waited` (seconds) count from the
+    `number` grows with each refusal and shrinks with each success. `refusals` and `waited` (in seconds) count from the
     last success.
     """
 
@@ -34,7 +34,8 @@ class Backoff:
         self._answers = 0
 
     def refused(self, patience: RetryPolicy, retry_after: float | None = None) -> float | None:
-        """Seconds until the next request, None if patience is over."""
+        """Note a refusal. Return the seconds to wait before the next request, or None if the run should not wait any
+        longer."""
         self.number += 1
         self.refusals += 1
         self._answers = 0
@@ -45,7 +46,8 @@ class Backoff:
         return wait
 
     def succeeded(self) -> None:
-        """Something was accepted: wait less after the next refusal, and after several successes as at first."""
+        """Note a success. The wait after the next refusal becomes shorter, and after several successes it is as short
+        as at first."""
         if self.number:
             self._answers += 1
             self.number = 0 if self._answers >= _ANSWERS_TO_RECOVER else max(1, self.number - 1)
@@ -55,13 +57,13 @@ class Backoff:
 class RateLimiter:
     """Admits at most `limit` requests at once to one endpoint.
 
-    The limit starts at `most`. A sign of overload multiplies it by 0.7, once for all the requests that were in flight
-    at the time; every answer raises it, by one per `limit` answers and at least by 1 in 50. A Retry-After holds back
-    all of the endpoint's requests, not only the one that received it. `freed` is called when there may be room again,
-    for callers that wait elsewhere, as for any server of a fleet.
+    The limit on parallel requests starts at `most`. A sign of overload multiplies the limit by 0.7, but only once for
+    all the requests that were in flight at the time. Each answer raises the limit by 1 / `limit`, but at least by 1/50.
+    A Retry-After holds back all requests to the endpoint. `freed` is called when another request may be admitted. It
+    serves callers that wait elsewhere, for example for any one of several servers.
 
-    Once the endpoint has refused eight requests in a row for lack of capacity, only one is sent at a time, after
-    growing waits, until one is answered. `exhausted` is True once that has gone on for as long as patience allows.
+    Once the endpoint has refused eight requests in a row for lack of capacity, requests are sent one at a time, after
+    growing waits, until a request is answered. `exhausted` is True once the retry policy allows no further waiting.
     """
 
     def __init__(self, most: int, freed: Callable[[], None] | None = None) -> None:
@@ -80,7 +82,7 @@ class RateLimiter:
         self.exhausted = False
 
     async def enter(self) -> int:
-        """Wait for a place; returns a ticket for `overloaded`."""
+        """Wait until one more request may be sent; return a ticket for `overloaded`."""
         if self._waiting or not self._has_room():
             await self._wait_for_place()
         else:
@@ -93,24 +95,25 @@ class RateLimiter:
         return self._has_room()
 
     def take(self) -> int:
-        """Take a place that is known to be free; returns what `enter` returns."""
+        """Admit a request for which there is certainly room. Return a ticket, as `enter` does."""
         self.in_flight += 1
         return self._cuts
 
     def leave(self) -> None:
-        """Give the place back."""
+        """Note that a request has ended, so that another may be sent."""
         self.in_flight -= 1
         self._wake()
 
     def answered(self) -> None:
-        """The endpoint answered: let a little more through."""
+        """Note an answer, and raise the limit a little."""
         self.answers += 1
         self.responded()
         if self.limit < self.most:
             self.limit = min(self.most, self.limit + max(1 / self.limit, _MIN_RISE))
 
     def responded(self) -> None:
-        """The endpoint took up a request, whatever it said: it does not refuse everything."""
+        """Note that the endpoint processed a request, whatever the reply. So the endpoint is not refusing
+        everything."""
         if self._refused_in_a_row or self._backoff.number:
             self._refused_in_a_row = 0
             self._backoff.succeeded()
@@ -118,8 +121,9 @@ class RateLimiter:
     def overloaded(
         self, ticket: int, retry_after: float | None, *, busy: bool = False, patience: RetryPolicy | None = None
     ) -> None:
-        """The endpoint asked for less. `ticket` shows whether the request was sent before the last cut; `busy` says
-        that the endpoint refused it for lack of capacity, after which `patience` says how long to wait."""
+        """Lower the limit after a sign of overload. `ticket` shows whether the request was sent before the limit was
+        last lowered. With `busy` the endpoint refused the request for lack of capacity, and `patience` determines the
+        wait."""
         fresh = ticket == self._cuts
         if fresh:
             self._cuts += 1
@@ -133,7 +137,7 @@ class RateLimiter:
             waits = fresh
         else:
             waits = self._refused_in_a_row >= _REFUSALS_BEFORE_HOLD
-            self._cuts += waits  # what is in flight now does not lengthen the wait when it is refused, too
+            self._cuts += waits  # requests now in flight do not lengthen the wait if they are refused, too
         if waits:
             wait = self._backoff.refused(patience, retry_after)
             self.exhausted = self.exhausted or wait is None
@@ -141,16 +145,17 @@ class RateLimiter:
 
     @property
     def refusing(self) -> bool:
-        """Whether the endpoint has refused everything for a while, and gets one request at a time."""
+        """Whether the endpoint has refused everything for a while. It then gets one request at a time."""
         return self._backoff.refusals > 0
 
     @property
     def refused(self) -> tuple[int, float]:
-        """How many requests in a row it has refused for lack of capacity, and the seconds waited between them."""
+        """The number of requests that the endpoint has refused in a row for lack of capacity, and the seconds waited
+        between them."""
         return self._refused_in_a_row, self._backoff.waited
 
     def close(self) -> None:
-        """Release all waiters, room or not: the run is stopping, and they will send nothing."""
+        """Release all waiting calls, even above the limit. They will send nothing because the run is stopping."""
         self._closed = True
         self._wake()
 
@@ -160,7 +165,7 @@ class RateLimiter:
             self._wake_after_pause()
 
     def _wake_after_pause(self) -> None:
-        """Wake the waiters when the hold is over; timers can fire a little early, and holds can be extended."""
+        """Admit waiting requests when the pause is over. Timers can fire a little early, and pauses can be extended."""
         loop = asyncio.get_running_loop()
         rest = self._paused_until - loop.time()
         self._alarm = loop.call_later(max(rest, _MIN_TIMER_S), self._wake_after_pause) if rest > 0 else None
@@ -179,7 +184,7 @@ class RateLimiter:
         try:
             await future
         except asyncio.CancelledError:
-            if future.done() and not future.cancelled():  # the place was given just as the wait was cancelled
+            if future.done() and not future.cancelled():  # the request was admitted just as its wait was cancelled
                 self.leave()
             raise
 

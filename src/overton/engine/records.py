@@ -1,4 +1,5 @@
-"""Records on disk: rows go to part files in plan order as trials finish, and the parts become one Parquet file."""
+"""Records on disk. While trials finish, rows are written to part files in plan order. At the end of a run, the parts
+become one Parquet file."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import heapq
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -28,15 +29,17 @@ _MAX_REASON_CHARS = 200
 
 
 class RecordWriter:
-    """The records of one lane: added as trials finish, in any order, and kept in plan order.
+    """The records of one pipeline. Trials may finish in any order; records are kept in plan order.
 
-    Rows that wait for an earlier trial stay in memory; `admit` keeps trials from starting more than `window` ahead of
-    the slowest one, so that memory does not grow with the run.
+    Rows that wait for an earlier trial stay in memory. `admit` delays trials that are more than `window` trials ahead
+    of the slowest one, so that memory does not grow with the run.
 
-    A trial whose records cannot be stored in a table (an integer beyond 64 bits, half a surrogate pair, another type)
-    counts as failed: `unwritable` gives the reason by trial, and `spoiled` names its item, which is then incomplete.
+    A trial counts as failed if its records cannot be stored in a table (an integer beyond 64 bits, half a surrogate
+    pair, a wrong type). `unwritable` has the reason for each such trial. `spoiled` names the items of these trials; the
+    items are then incomplete.
 
-    If trials are not run in plan order, `order` gives each one's position in the plan, by name.
+    If trials are not run in plan order, `order` maps each trial's name to its position in the plan. `conditions` maps
+    the name of each further column to a function, which returns the column's value for a trial.
     """
 
     def __init__(
@@ -47,8 +50,10 @@ class RecordWriter:
         *,
         window: int = 20_000,
         order: Mapping[str, int] | None = None,
+        conditions: Mapping[str, Callable[[Trial], str]] | None = None,
     ) -> None:
         self._order = order
+        self._conditions = conditions or {}
         self._folder = folder
         self._columns = record_type_columns(record)
         self._label = dict(label)
@@ -70,17 +75,17 @@ class RecordWriter:
             await self._advanced.wait()
 
     def release(self) -> None:
-        """Stop holding trials back: some trial will not finish."""
+        """Stop delaying trials, because a trial will not finish."""
         self._window = sys.maxsize
         self._advanced.set()
 
     def add(self, position: int, trial: Trial, records: list[Any]) -> None:
-        """The trial at `position` of the plan has finished with these records."""
+        """Add the records of the finished trial at `position` of the plan."""
         self.done[trial.item] += 1
         self._add_in_order(position, trial, records)
 
     def skip(self, position: int, trial: Trial) -> None:
-        """The trial at `position` of the plan does not finish in this session."""
+        """Note that the trial at `position` of the plan does not finish in this session."""
         self._add_in_order(position, trial, [])
 
     def _add_in_order(self, position: int, trial: Trial, records: list[Any]) -> None:
@@ -91,7 +96,7 @@ class RecordWriter:
         self._advanced.set()
 
     def settle(self) -> None:
-        """No more trials will finish: `unwritable` and `spoiled` are now complete. Nothing is written."""
+        """Note that no more trials will finish, which completes `unwritable` and `spoiled`. Nothing is written."""
         while self._early:
             self._buffer(*heapq.heappop(self._early)[1:])
         self._buffered_table()
@@ -121,25 +126,30 @@ class RecordWriter:
             pl.Series(_ITEM_COLUMN, [trial.item for trial in self._trials], pl.String),
             **{key: pl.lit(value) for key, value in self._label.items()},
             **self._position_column(),
+            **self._condition_columns(),
         )
+        named = (*self._label, *self._conditions, *self._columns, _ITEM_COLUMN, *self._position_column())
         try:
-            table.select(*self._label, *self._columns, _ITEM_COLUMN, *self._position_column()).write_parquet(
-                part, compression="lz4"
-            )
+            table.select(named).write_parquet(part, compression="lz4")
         except (OSError, pl.exceptions.PolarsError) as error:
             raise cannot_be_written(part, error) from error
         self._parts.append(part)
         self._rows, self._trials = [], []
 
     def _position_column(self) -> dict[str, pl.Series]:
-        """The buffered rows' positions in the plan, if they differ from their order."""
+        """The positions of the buffered rows in the plan, if trials are not run in plan order."""
         if self._order is None:
             return {}
         return {_PLACE_COLUMN: pl.Series(_PLACE_COLUMN, [self._order[trial.name] for trial in self._trials], pl.Int64)}
 
+    def _condition_columns(self) -> dict[str, pl.Series]:
+        return {
+            name: pl.Series(name, list(map(value, self._trials)), pl.String) for name, value in self._conditions.items()
+        }
+
     def _buffered_table(self) -> pl.DataFrame:
-        """The buffered rows, without those of trials whose records cannot be made. These trials are only looked for if
-        the whole table cannot be made: checking each would take longer than making it."""
+        """The buffered rows as a table, without trials whose records do not fit into it. Overton looks for these trials
+        only if the whole table cannot be made, because checking each trial would take longer than making the table."""
         try:
             return columns_of(self._rows, self._columns)
         except _UNFIT_ERRORS:
@@ -163,11 +173,11 @@ class RecordWriter:
 
 
 _UNFIT_ERRORS = (TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError)
-"""Errors of making columns, if a value does not fit its column."""
+"""The errors that are raised if a value does not fit its column."""
 
 
 def why_unfit(records: list[Any], columns: Mapping[str, pl.DataType]) -> str:
-    """The reason why records make no table, '' if they do."""
+    """The reason why records cannot be made into a table, '' if they can."""
     for name, dtype in columns.items():
         try:
             _column(name, [getattr(record, name) for record in records], dtype)
@@ -188,10 +198,10 @@ def columns_of(records: list[Any], columns: Mapping[str, pl.DataType]) -> pl.Dat
 def _column(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
     if not dtype.is_nested():
         return pl.Series(name, values, dtype)
-    # By way of JSON: building lists and structs from Python values takes ten times as long.
+    # This goes by way of JSON, because building lists and structs from Python values takes ten times as long.
     texts = [None if value is None else _encode(_expand_structs(value)).decode() for value in values]
     written = pl.Series(name, texts, pl.String)
-    if written.str.contains(_LONG_NUMBER).any():  # beyond 64 bits it would silently be decoded as null
+    if written.str.contains(_LONG_NUMBER).any():  # beyond 64 bits, an integer would silently be decoded as null
         for value in values:
             _check_numbers(_expand_structs(value))
     return written.str.json_decode(dtype)
@@ -208,7 +218,7 @@ def _check_numbers(value: Any) -> None:
 
 
 def _expand_structs(value: Any) -> Any:
-    """Structs as tables of all their fields: their own JSON may leave out defaults."""
+    """Turn structs into dicts of all their fields, because their own JSON may leave out defaults."""
     if isinstance(value, msgspec.Struct):
         return {name: _expand_structs(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, tuple | list) and value and not isinstance(value[0], str):

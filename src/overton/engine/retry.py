@@ -1,4 +1,4 @@
-"""How often one call is tried, and how long a retry waits."""
+"""The number of times that a call is tried, and the wait before each retry."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 class RetryPolicy:
-    """The one back-off policy, for calls, for requests about batches, and for a provider's full batch queue.
+    """The back-off policy for calls, for requests about batches, and for a provider's full batch queue.
 
-    After the k-th failure the wait is `first` * 2**(k-1) seconds, at most `longest`, times a random factor in [0.5, 1),
-    so that requests which failed together do not return together. An endpoint's own Retry-After replaces it if it is
-    longer; one over `refuse_after` seconds is not waited for: the run stops. If another server is available at once
-    there is no wait.
+    The wait after the k-th failure is `first` * 2**(k-1) seconds or, if shorter, `longest` seconds. It is multiplied by
+    a random factor in [0.5, 1). The random factor keeps requests that failed at the same time from being retried at the
+    same time. If an endpoint's Retry-After is longer, it replaces this wait. If the Retry-After is longer than
+    `refuse_after` seconds, the run stops instead of waiting. If another server is available at once, there is no wait.
 
-    A request is tried at most `attempts` times. An endpoint that refuses everything for lack of capacity is tried with
-    one request at a time, after growing waits, until it has refused `refusals` of them or these waits have reached
-    `refuse_after` seconds: then the run stops.
+    A request is tried at most `attempts` times. If an endpoint refuses everything for lack of capacity, the engine
+    sends one request at a time, after growing waits. The run stops once the endpoint has refused `refusals` requests in
+    a row or the waits have reached `refuse_after` seconds in all.
     """
 
     def __init__(
@@ -40,15 +40,15 @@ class RetryPolicy:
 
     def gap(self, number: int, retry_after: float | None = None) -> float:
         """Seconds to wait after the `number`-th failure in a row."""
-        # 2.0**64 seconds are above any `longest`; larger powers need not fit into a float.
+        # 2.0**64 seconds exceed any `longest`, and much larger powers do not fit into a float.
         own: float = min(self.longest, self.first * 2.0 ** min(number - 1, 64)) * random.uniform(0.5, 1)
         return max(own, retry_after or 0.0)
 
     def wait(self, attempt: int, error: UnavailableError, *, refusing: bool = False) -> float | None:
-        """Seconds to wait after a request's `attempt`-th failure; None if it is given up.
+        """Seconds to wait after a request's `attempt`-th failure; None if the request is given up.
 
-        If the endpoint is `refusing` everything, a refusal is not the request's own failure, and the endpoint's rate
-        limiter holds back the next attempt.
+        If the endpoint is `refusing` everything, a refusal does not count as a failure of the request. The endpoint's
+        rate limiter then delays the next attempt.
         """
         if refusing and error.busy:
             return 0.0
@@ -59,13 +59,13 @@ class RetryPolicy:
         return self.gap(attempt, error.retry_after)
 
     def refuses(self, error: UnavailableError) -> bool:
-        """True if the endpoint asks for more patience than this (a used-up daily quota, say)."""
+        """Whether the endpoint asks for a longer wait than the policy allows, as when a daily quota is used up."""
         return not error.elsewhere and (error.retry_after or 0.0) > self.refuse_after
 
 
 async def retried(attempt: Callable[[], Awaitable[T]], failed: Callable[[int, AnswerError], Awaitable[T | None]]) -> T:
-    """Try until there is an outcome. After the n-th attempt has failed, `failed` gets n and the error: it waits and
-    returns None for another attempt, returns an outcome in its place, or raises."""
+    """Try until there is an outcome. After the n-th attempt has failed, `failed` is called with n and the error.
+    `failed` raises an error, returns an outcome, or waits and then returns None to request another attempt."""
     number = 0
     while True:
         number += 1

@@ -1,8 +1,9 @@
-"""A lane whose plan is not known in advance: it runs in rounds, each decided from earlier results and noted.
+"""Pipelines whose plan is not known in advance. They run in rounds. Each round is decided from the results so far. The
+decision is a text that determines the trials of the round.
 
-A decision is a text from which its trials follow. It is on disk before any of their calls is made, and a later session
-follows it: what was asked stays so, whatever would be decided now (by another version, or after failed calls were
-retried). If there is no note yet, the decision is made from the records, and so comes out the same.
+The decision is written to disk before any call of the round is made, and later sessions follow it. So the questions
+stay the same even if a later session would decide differently (with another version, or after failed calls were
+retried). A decision that is not on disk yet is made from the records alone, so it is the same in every session.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from overton.engine.journal_reader import NOTE, JournalReader
 _SPEAKER = f"{NOTE}round"
 
 Ended = Mapping[str, tuple[list[Any], int]]
-"""For each finished trial, by name: its records and how many calls it made."""
+"""The records and the number of calls of each finished trial, by the trial's name."""
 
 
 class Rounds:
-    """The rounds of one lane. `own` is the identity of the answerer that belongs to it alone.
+    """The rounds of one pipeline. `own` is the identity of the model that no other pipeline uses.
 
-    `decide` makes a decision, from the finished trials and nothing else. `choose` gives the trials that a decision
-    adds, in plan order, none if the lane stops; it raises a `JournalError` for a text that is not one of ours.
+    `decide` makes a decision from the finished trials alone. `choose` returns the trials that a decision adds, in plan
+    order; there are none if the pipeline stops. `choose` raises a `JournalError` for a text that is not a decision.
 
-    `said` is the last decision, `number` that of its round, `running` how many trials it has and `ahead` how many of
-    them have finished in a round that is not complete yet; those of a first round count at once.
+    `said` is the last decision, and `number` the number of its round. `running` is the number of trials in the round.
+    `ahead` is the number of finished trials in a round that is not complete yet; it stays 0 in the first round, whose
+    finished trials count at once.
     """
 
     def __init__(
@@ -47,10 +49,10 @@ class Rounds:
         self._noted_decisions: dict[int, str] = {}
 
     def recall(self, journal: JournalReader) -> None:
-        """Follow the notes of earlier sessions.
+        """Read the decisions that earlier sessions noted, so that they are followed.
 
         Raises:
-            JournalError: it is damaged.
+            JournalError: the journal is damaged.
         """
         self._noted_decisions = {
             note.place.number: note.outcome.text
@@ -60,24 +62,24 @@ class Rounds:
 
     @property
     def follows(self) -> bool:
-        """Whether an earlier session decided on the next round."""
+        """Whether an earlier session has already decided on the next round."""
         return self.number + 1 in self._noted_decisions
 
     def decided(self, journal: JournalReader) -> set[str]:
-        """The names of all trials that an earlier session decided on.
+        """The names of all trials on which earlier sessions decided.
 
         Raises:
-            JournalError: it is damaged.
+            JournalError: the journal is damaged.
         """
         self.recall(journal)
         return {trial.name for text in self._noted_decisions.values() for trial in self._choose(text, {})}
 
     def next(self, *, anew: bool = False) -> Sequence[Trial]:
-        """The trials of the next round, none if the lane stops. Notes are followed; with `anew`, calls were retried, so
-        that a noted stop is decided again.
+        """Return the trials of the next round, none if the pipeline stops. A noted decision is followed. `anew` says
+        that failed calls were retried. A noted decision to stop is then replaced by a new decision.
 
         Raises:
-            JournalError: a note is not one of ours.
+            JournalError: a note is not one that Overton writes.
         """
         self.number += 1
         self.said = self._noted_decisions.get(self.number, "") or self._decide(self.ended)
@@ -92,7 +94,7 @@ class Rounds:
         return trials
 
     async def note(self, journal: Journal) -> None:
-        """Write the decision to disk before any call that it leads to is made.
+        """Write the decision to disk. This must be done before any call of its round is made.
 
         Raises:
             JournalError: it cannot be written.

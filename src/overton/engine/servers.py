@@ -1,8 +1,8 @@
-"""Several servers of one model as one answerer, watched while a run goes.
+"""Several servers of one model, used as one model and watched during a run.
 
-What is known of servers comes from their replies and from polling them, which costs nothing. A server that fails is
-left out, polled, and taken back when it is up; its call is worth retrying elsewhere, at once. A server that serves
-something other than the rest is left out for good.
+The engine learns the state of servers from their replies and from polls, which cost nothing. A server that fails is
+left out and polled until it is up again; the failed call is retried on another server at once. A server whose model
+differs from that of the others is left out permanently.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _MAX_VALUE_CHARS = 80
 
 
 class ServerConsensus:
-    """The properties that the servers of a model have in common; the first servers to report a property settle it.
+    """The properties that all servers of a model must share. The value of a property is determined by the first servers
+    that report it.
 
-    A property that a server does not report makes no difference.
+    If a server does not report a property, it is not compared in that property.
     """
 
     def __init__(self, only: frozenset[str] | None = None) -> None:
@@ -32,15 +33,17 @@ class ServerConsensus:
         self._settled: dict[str, str] = {}
 
     def relevant(self, report: Report) -> dict[str, str]:
-        """The part of a server's report that counts."""
+        """The properties in a server's report that servers must share."""
         return {name: value for name, value in report.items() if self._properties is None or name in self._properties}
 
     def settles(self, report: Report) -> bool:
-        """Whether all of it is settled, so that this server can be judged on its own."""
+        """Whether all properties in a server's report have been determined, so that the server can be compared with the
+        others."""
         return all(name in self._settled for name in self.relevant(report))
 
     def settle(self, reports: Iterable[Report]) -> str:
-        """Settle by majority what these servers report; returns what differs if no value has one, otherwise ''."""
+        """Determine properties by the most frequent value in these servers' reports. If two values of a property are
+        equally frequent, return a text with the property and both values. Otherwise return ''."""
         parts = [self.relevant(report) for report in reports]
         for name in dict.fromkeys(name for part in parts for name in part if name not in self._settled):
             counts = Counter(part[name] for part in parts if name in part).most_common(2)
@@ -62,7 +65,8 @@ def _shorten(value: str) -> str:
 
 
 _MAX_FAULTS = 3
-"""Failed calls in a row after which a server is left out; if no connection to it can be made, one is enough."""
+"""The number of failed calls in a row after which a server is left out. If no connection to it can be made, one failed
+call is enough."""
 _ONLY_MODEL = frozenset({"model"})
 _MAX_NAMED = 4
 _MAX_REASON_CHARS = 120
@@ -70,10 +74,11 @@ _MAX_REASON_CHARS = 120
 
 @dataclass(frozen=True)
 class PollIntervals:
-    """When servers are polled; all in seconds.
+    """The times at which servers are polled.
 
-    Every `tick` the list is read again. A server left out is polled after `first`, then after twice as long each time,
-    at most `longest`; one that has calls but is silent, after `silent`. With none up, calls wait for `patience`.
+    All values are seconds. The list of servers is read again every `tick`. A server that was left out is first polled
+    after `first`. Each further wait is twice as long as the one before, up to `longest`. A server that has calls but
+    does not reply is polled after `silent`. If no server is up, calls wait for at most `patience`.
     """
 
     tick: float = 1.0
@@ -87,7 +92,7 @@ USUAL = PollIntervals()
 
 
 class PooledServer:
-    """A server in a fleet, with its pace; to its callers, an answerer like any other."""
+    """A server in a fleet, with its own rate limiter. Callers use it like any other model."""
 
     def __init__(self, fleet: ServerPool, server: Server, most: int) -> None:
         self.server = server
@@ -104,19 +109,20 @@ class PooledServer:
 
     @property
     def name(self) -> str:
-        """Its name for users."""
+        """The server's name in messages."""
         return self.server.name
 
     @property
     def has_room(self) -> bool:
-        """Whether a request can be sent to it now."""
+        """Whether a request can be sent to the server now."""
         return self.up and self.limiter.has_room
 
     async def answer(self, request: Request) -> Reply:
-        """Answer once; the outcome shows whether the server is well and serves what the others do.
+        """Answer once, and note whether the server works and serves the same model as the others.
 
         Raises:
-            AnswerError: the server's own; if others are available, the call is worth sending to them.
+            AnswerError: the server's own error. If other servers are available, the error says that the call can be
+                sent to them.
         """
         if self.limiter.in_flight <= 1:
             self.heard_at = asyncio.get_running_loop().time()
@@ -133,8 +139,8 @@ class PooledServer:
 
 @dataclass
 class ServerPool:
-    """The servers of one model. `most_each` calls go to each at a time; `model` is its name in errors; the functions in
-    `grown` are called when servers have joined."""
+    """The servers of one model. Each server gets at most `most_each` calls at a time. `model` is the model's name in
+    errors. The functions in `grown` are called when servers have joined."""
 
     model: str
     serving: ServerList
@@ -160,22 +166,22 @@ class ServerPool:
 
     @property
     def most(self) -> int:
-        """How many calls all servers together take at a time."""
+        """The maximum number of parallel calls, over all servers."""
         return self.most_each * max(1, sum(not member.refused for member in self.members))
 
     @property
     def limit(self) -> float:
-        """How many calls the servers that are up take now."""
+        """The number of parallel calls that the servers allow at present, counting only servers that are up."""
         return sum(member.limiter.limit for member in self.members if member.up)
 
     @property
     def in_flight(self) -> int:
-        """How many calls are under way."""
+        """The number of calls in flight."""
         return sum(member.limiter.in_flight for member in self.members)
 
     @property
     def answers(self) -> int:
-        """How many calls were answered, including those in batches."""
+        """The number of calls that were answered, including those in batches."""
         return self._answers + sum(member.limiter.answers for member in self.members)
 
     @answers.setter
@@ -184,17 +190,17 @@ class ServerPool:
 
     @property
     def refusing(self) -> bool:
-        """Whether all servers that are up have refused everything for a while, for lack of capacity."""
+        """Whether all servers that are up have refused every request for a while, for lack of capacity."""
         up = [member.limiter.refusing for member in self.members if member.up]
         return bool(up) and all(up)
 
     @property
     def refused(self) -> list[str]:
-        """The servers that are left out for good, each with the reason."""
+        """The servers that are left out permanently, each with the reason."""
         return [f"{member.name}: {member.refused}" for member in self.members if member.refused]
 
     def summary(self) -> str:
-        """How many servers are up; which are not, and why."""
+        """A text with the number of servers that are up, and the reason why each of the others is not up."""
         members = self.members
         out = [f"{member.name} ({member.refused or member.why})" for member in members if not member.up]
         said = [f"{sum(member.up for member in members)} of {len(members)} {self.serving.noun} up"]
@@ -203,11 +209,11 @@ class ServerPool:
         return "; ".join(said)
 
     async def enter(self) -> tuple[PooledServer, int]:
-        """Wait for a place; returns the least busy server and a ticket for its limiter.
+        """Wait until a server can take a call; return the least busy server and a ticket for its limiter.
 
         Raises:
-            Stopped: the run is stopping, or no server has been up for a long time.
-            AnswerError: the servers serve different models, and it is unknown which is meant.
+            Stopped: the run is stopping, or no server has been up for a long time. AnswerError: the servers serve
+                different models, and Overton cannot know which model the user wants.
         """
         if self._end_reason is not None:
             raise self._end_reason
@@ -219,22 +225,22 @@ class ServerPool:
             return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is None:
-                future.result()[0].limiter.leave()  # the place was given just as the wait was cancelled
+                future.result()[0].limiter.leave()  # the call was admitted just as its wait was cancelled
             raise
 
     def wake(self) -> None:
-        """There may be room: admit the waiters."""
+        """Admit waiting calls, if there is capacity."""
         while self._waiting and (member := self._least_busy()) is not None:
             future = self._waiting.popleft()
             if not future.done():
                 future.set_result((member, member.limiter.take()))
 
     def close(self) -> None:
-        """Release all waiters: the run is stopping, and they will send nothing."""
+        """Release all waiting calls. They send nothing, because the run is stopping."""
         self.end(Stopped("the run is stopping"))
 
     def end(self, error: AnswerError | Stopped) -> None:
-        """No more calls are answered; the first reason counts."""
+        """Answer no more calls. If this is called more than once, the first reason counts."""
         self._end_reason = self._end_reason or error
         while self._waiting:
             if not (future := self._waiting.popleft()).done():
@@ -244,15 +250,15 @@ class ServerPool:
     # Outcomes of calls
 
     async def answered(self, member: PooledServer, reply: Reply) -> Reply:
-        """A server has replied; returns the reply once it is known to come from the model that the others serve.
+        """Return a server's reply once it is known that the server serves the same model as the others.
 
         Raises:
-            AnswerError: it comes from another; the reply is discarded.
+            AnswerError: the server serves another model, and the reply is discarded.
         """
         member.heard_at = asyncio.get_running_loop().time()
         member.faults = member.absences = 0
         if (reply.model, reply.fingerprint) == self._agreed and not member.refused:
-            return reply  # as is nearly always the case
+            return reply  # nearly always
         report = {name: value for name in ("model", "fingerprint") if (value := getattr(reply, name))}
         if not self._consensus.settles(report):
             self._undecided[member] = report
@@ -269,7 +275,7 @@ class ServerPool:
         return reply
 
     def failed(self, member: PooledServer, error: AnswerError) -> AnswerError:
-        """A server has not answered; returns the error for the call, which another server may still answer."""
+        """Note that a server has not answered. Return the error for the call; another server may still answer it."""
         now = asyncio.get_running_loop().time()
         member.heard_at = now
         if isinstance(error, RejectedError):
@@ -305,7 +311,7 @@ class ServerPool:
         return any(other.up for other in self.members if other is not member)
 
     def _least_busy(self) -> PooledServer | None:
-        """The least busy server with room."""
+        """The least busy server with capacity."""
         best, least = None, 2.0
         for member in self.members:
             if member.has_room and (load := member.limiter.in_flight / member.limiter.limit) < least:
@@ -315,7 +321,7 @@ class ServerPool:
     # Which servers are up
 
     def judge(self, looked: Mapping[PooledServer, Mapping[str, str]]) -> None:
-        """These were polled and are up: take in those that have the weights of the majority."""
+        """Use the polled servers that serve the same weights as the majority, and leave the others out permanently."""
         if differing := self._consensus.settle(looked.values()):
             self._end_for_difference([member.name for member in looked], differing)
         for member, report in looked.items():
@@ -326,7 +332,7 @@ class ServerPool:
         self.wake()
 
     def leave_out(self, member: PooledServer, why: str, until: float | None = None) -> None:
-        """Give a server no calls until it is polled again and found up."""
+        """Send a server no calls until a poll finds it up again."""
         now = asyncio.get_running_loop().time()
         pause: float = min(self.rhythm.first * 2 ** min(member.absences, 20), self.rhythm.longest)
         if member.up or member.next_look <= now:
@@ -336,14 +342,15 @@ class ServerPool:
         self._decide()
 
     def refuse(self, member: PooledServer, why: str) -> None:
-        """Leave a server out for good."""
+        """Leave a server out permanently."""
         member.up, member.refused = False, why
         if all(other.refused for other in self.members):
             self.end(AccessError("no server", f"{self.model}: no server is left: {'; '.join(self.refused)}"))
         self._decide()
 
     def _decide(self) -> None:
-        """Settle what the first replies report, once most servers agree or all that were called have replied."""
+        """Determine the properties from the first replies. This waits until most servers agree or every server with a
+        call has replied."""
         votes = [self._consensus.relevant(report) for report in self._undecided.values()]
         up = [member for member in self.members if member.up]
         awaited = any(member.limiter.in_flight and member not in self._undecided for member in up)
@@ -358,14 +365,14 @@ class ServerPool:
     def _end_for_difference(self, names: Sequence[str], differing: str) -> None:
         message = (
             f"{self.model}: its servers ({', '.join(names)}) serve different models: they report {differing}, equally"
-            " often: name only those that serve the model meant (or alike=model, if they may differ)"
+            " often. Name only the servers of the model that you want (or set alike=model if they may differ)"
         )
         self.end(AccessError("other model", message, maybe_billed=True))
 
 
 @asynccontextmanager
 async def watching_servers(fleets: Iterable[ServerPool]) -> AsyncIterator[None]:
-    """Look after these fleets while the block runs."""
+    """Watch these servers, and poll them, while the block runs."""
     async with AsyncExitStack() as stack:
         for fleet in fleets:
             await stack.enter_async_context(_ServerWatcher(fleet))
@@ -389,7 +396,7 @@ class _ServerWatcher:
         await asyncio.gather(self._task, *self._tasks, return_exceptions=True)
 
     def _pass_on_error(self, task: asyncio.Task[None]) -> None:
-        """The task has ended; its error, if any, ends the run too."""
+        """Handle the end of the task. If it ended with an error, the error ends the run, too."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fleet.end(error if isinstance(error, AnswerError | Stopped) else Stopped(repr(error)))
 
@@ -402,7 +409,7 @@ class _ServerWatcher:
             await asyncio.sleep(fleet.rhythm.tick)
 
     async def _read_list(self) -> None:
-        """Read the list again; if it cannot be read, the previous servers stay."""
+        """Read the list of servers again. If it cannot be read, keep the previous servers."""
         try:
             self._update_members(await self._fleet.serving.listed())
             self._fleet.trouble = ""
@@ -410,7 +417,7 @@ class _ServerWatcher:
             self._fleet.trouble = str(error)
 
     def _update_members(self, listed: Iterable[Server]) -> None:
-        """Have one member per server of the list; one no longer listed finishes its calls and leaves."""
+        """Make one member for each server of the list. A server no longer listed finishes its calls and leaves."""
         fleet = self._fleet
         servers = {id(server): server for server in listed}
         for member in list(fleet.members):
@@ -433,7 +440,8 @@ class _ServerWatcher:
             self._start(member.server.close())
 
     def _poll_due(self) -> None:
-        """Poll servers that are left out and due, and those with calls that have long been silent."""
+        """Poll servers that were left out, once they are due, and servers that have long been silent although they have
+        calls."""
         now = asyncio.get_running_loop().time()
         members = [member for member in self._fleet.members if member not in self._being_polled and not member.refused]
         due = [member for member in members if not (member.up or member.leaving) and member.next_look <= now]
@@ -444,7 +452,7 @@ class _ServerWatcher:
                 self._start(self._poll([member]))
 
     async def _poll(self, members: Sequence[PooledServer]) -> None:
-        """Poll some in parallel and judge them together: what the majority report of their weights counts."""
+        """Poll some servers in parallel. Those that do not report the same weights as the majority are left out."""
         self._being_polled |= set(members)
         try:
             found = await asyncio.gather(*map(self._report_of, members))
@@ -457,7 +465,7 @@ class _ServerWatcher:
                 member.server.abandon()
 
     async def _report_of(self, member: PooledServer) -> Mapping[str, str] | None:
-        """A server's report of itself, None if it is not up."""
+        """A server's report about its model, None if the server is not up."""
         try:
             return await member.server.look()
         except UnavailableError as error:
@@ -470,7 +478,7 @@ class _ServerWatcher:
         task.add_done_callback(self._tasks.discard)
 
     def _check_some_up(self) -> None:
-        """Calls wait for a server to come back, but not for ever."""
+        """Stop the run if no server has been up for too long."""
         fleet, now = self._fleet, asyncio.get_running_loop().time()
         if any(member.up for member in fleet.members):
             self._none_since = 0.0

@@ -1,5 +1,5 @@
-"""Running trials: many at once, each lane at its own pace, stopping cleanly. What a trial asks becomes calls; their
-outcomes become replies or errors."""
+"""Running trials: many in parallel, each model pipeline at its own pace, with a clean stop. A trial's questions become
+calls, and the outcomes of calls become replies or errors."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class Lane:
-    """The trials run with the same seats, by role or speaker, and where their records go.
+    """A pipeline: the trials that use the same models (`seats`, by role or speaker), and the writer of their records.
 
-    `own` is the identity of the answerer that it does not share with other lanes, '' if there is none. `at_once` gives
-    the number of trials run at once, None for one per request allowed in flight; it may grow during a run, as models
-    have servers that come and go. A lane that `meets` others shares calls with them: each is made once, by whichever
-    comes first.
+    `own` is the identity of the model that no other pipeline uses, '' if there is no such model. `at_once` is a
+    function that returns the number of trials to run in parallel. Without it, this is one trial per request allowed in
+    flight. The number may grow during a run, as servers of models come and go. If `meets` is True, the pipeline shares
+    calls with other pipelines. The first pipeline that needs a shared call makes it, once for all.
 
-    A lane with `rounds` runs the trials that they decide on. `planned` then counts the trials of its first round and of
-    completed rounds: a round in which it is stopped leaves no trace in its records.
+    With `rounds`, the pipeline runs one round of trials after another. `planned` then counts the trials of the first
+    round and of completed rounds. If the pipeline is stopped in the middle of a later round, that round adds no
+    records.
     """
 
     seats: dict[str, Seat]
@@ -44,17 +45,17 @@ class Lane:
 
     @property
     def total(self) -> int:
-        """How many trials it has, as far as known."""
+        """The number of trials of the pipeline, as far as it is known."""
         later = self.rounds.running if self.rounds is not None and self.rounds.number > 1 else 0
         return self.planned.total() + later
 
     @property
     def done(self) -> int:
-        """How many of them have finished."""
+        """The number of trials that have finished."""
         return self.outcomes.done.total() + (self.rounds.ahead if self.rounds is not None else 0)
 
     def add(self, position: int, trial: Trial, records: list[Any], calls: int) -> None:
-        """A trial has finished with these records, after that many calls."""
+        """Add a finished trial, with its records and its number of calls."""
         if self.rounds is None or self.rounds.number == 1:
             self.outcomes.add(position, trial, records)
         if self.rounds is not None:
@@ -63,10 +64,11 @@ class Lane:
 
     @property
     def width(self) -> int:
-        """How many trials are run at once: by default one per request allowed in flight.
+        """The number of trials run in parallel: by default one per request allowed in flight.
 
-        Spare trials, each with its next request ready, would all send as soon as a batch of replies is processed, and
-        so keep replies arriving in bursts; without them requests spread out by themselves.
+        Additional trials would wait with their next requests ready. As soon as a few replies have arrived, all these
+        requests would be sent. Replies would then keep arriving in bursts. Without additional trials, requests spread
+        out by themselves.
         """
         return self.at_once() if self.at_once else max(seat.limiter.most for seat in self.seats.values())
 
@@ -78,13 +80,14 @@ class Lane:
 
 
 async def run_lanes(lanes: Iterable[Lane], conduct: Conduct, dispatcher: Dispatcher) -> None:
-    """Conduct every trial of every lane, with the lanes in parallel.
+    """Conduct every trial of every pipeline, with the pipelines in parallel.
 
-    Returns when all have finished, or, once the dispatcher is stopped, when all calls in flight have. An error in
-    `conduct` itself also stops the run, and is raised once everything in flight has been journaled.
+    This returns when all trials have finished or, once the dispatcher is stopped, when all calls in flight have
+    finished. An error in `conduct` itself also stops the run, and is raised once all outcomes in flight have been
+    journaled.
 
     Raises:
-        OvertonError: what stopped the run.
+        OvertonError: the reason for which the run stopped.
     """
     lanes = list(lanes)
     conducted = [asyncio.create_task(_run_lane(lane, conduct, dispatcher)) for lane in lanes]
@@ -106,7 +109,7 @@ async def run_lanes(lanes: Iterable[Lane], conduct: Conduct, dispatcher: Dispatc
 
 
 async def _run_lane(lane: Lane, conduct: Conduct, dispatcher: Dispatcher) -> None:
-    """Run a lane, in one go or in rounds; raise what went wrong in a trial."""
+    """Run a pipeline, all trials at once or in rounds. Raise the first error of a trial."""
     if lane.rounds is not None:
         await _run_in_rounds(lane, lane.rounds, conduct, dispatcher)
     else:
@@ -114,7 +117,7 @@ async def _run_lane(lane: Lane, conduct: Conduct, dispatcher: Dispatcher) -> Non
 
 
 async def _run_in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, dispatcher: Dispatcher) -> None:
-    """Decide, run trials, and repeat until none are left or the run stops.
+    """Decide on a round and run its trials, until a decision adds no trials or the run stops.
 
     A run that stops still replays the rounds of earlier sessions, so that their records are not lost.
     """
@@ -147,10 +150,11 @@ async def _run_in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, dispatche
 
 
 async def count_missing(lanes: Iterable[Lane], conduct: Conduct, dispatcher: Dispatcher) -> int:
-    """Conduct every trial from the journal alone; returns how many cannot finish because an outcome is missing.
+    """Conduct every trial from the journal alone. Return the number of trials that cannot finish because an outcome is
+    missing.
 
     Raises:
-        RunMismatch: a call would differ now from the one made then.
+        RunMismatch: a call would now differ from the journaled call.
     """
     missing = 0
     for lane in lanes:
@@ -180,7 +184,7 @@ async def _count_missing_trials(lane: Lane, trials: Iterable[Trial], conduct: Co
 
 
 class _LaneWorkers:
-    """The workers that run a lane's trials, taken from one shared iterator."""
+    """The workers that run a pipeline's trials, taken from one shared iterator."""
 
     def __init__(
         self, lane: Lane, turns: Iterator[tuple[int, Trial]], conduct: Conduct, dispatcher: Dispatcher
@@ -192,7 +196,7 @@ class _LaneWorkers:
         self._workers: list[asyncio.Task[None]] = []
 
     async def run_all(self) -> None:
-        """Run all trials, also with workers hired meanwhile; raise the first worker's error."""
+        """Run all trials. Workers may be added in the meantime. Raise the first error of a worker."""
         limiters = (seat.limiter for seat in self._lane.seats.values())
         fleets = {id(limiter): limiter for limiter in limiters if isinstance(limiter, ServerPool)}.values()
         for fleet in fleets:
@@ -213,7 +217,7 @@ class _LaneWorkers:
                 raise error
 
     def _start_workers(self) -> None:
-        """Hire workers up to the lane's current width."""
+        """Start workers until there are as many as trials may run in parallel."""
         for _ in range(self._lane.width - len(self._workers)):
             work = _run_trials(self._turns, self._lane, self._conduct, self._dispatcher)
             self._workers.append(asyncio.create_task(work))
@@ -226,14 +230,14 @@ class _LaneWorkers:
 
 
 async def _run_trials(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct, dispatcher: Dispatcher) -> None:
-    """Take trials in turn until there are none, or the run stops.
+    """Run one trial after the other until none are left or the run stops.
 
-    If it stops, trials that earlier sessions have finished are still taken from the journal: no record is lost because
-    a session ended before it had come to it.
+    If the run stops, trials that earlier sessions finished are still replayed from the journal. Otherwise, the records
+    of trials that this session has not reached yet would be lost.
     """
     try:
         for position, trial in turns:
-            if lane.rounds is None:  # otherwise its records are kept, for the decisions made from them
+            if lane.rounds is None:  # in rounds, decisions need the records of all trials
                 await lane.outcomes.admit(position)
             if dispatcher.stopped is not None and not len(dispatcher.journal):
                 lane.outcomes.release()
@@ -243,7 +247,7 @@ async def _run_trials(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: C
                 records = await conduct(trial, ask)
             except Stopped:
                 lane.outcomes.skip(position, trial)
-                await asyncio.sleep(0)  # a second Ctrl-C is to be heard
+                await asyncio.sleep(0)  # lets the loop handle a second Ctrl-C
                 continue
             lane.add(position, trial, records, ask.calls)
     except OvertonError as error:

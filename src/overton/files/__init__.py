@@ -1,4 +1,5 @@
-"""Input from outside: files opened for studies, tables, forum dumps. Every problem names file and place.
+"""Readers of untrusted input: files for studies, tables and forum dumps.
 
-All of it is hostile text: sizes, depths and counts have limits, and nothing read is ever run.
+Each error message names the file, and the location of the error in the file. Sizes, depths and counts have limits, and
+nothing that was read is executed.
 """

@@ -1,4 +1,4 @@
-"""A file or a folder is written whole or not at all."""
+"""Functions that write a file or folder completely or not at all."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _FILE_SUFFIX = re.compile(r"[0-9a-f]{12}\.new")
 
 
 def write_atomic(path: Path, pieces: Iterable[bytes], *, mode: int = 0o666) -> Path:
-    """Write a file, replacing an earlier one: it is completely on disk, or nothing has changed.
+    """Write a file, replacing an earlier one. Afterwards the file is completely on disk, or nothing has changed.
 
-    A link at its path is not followed, and a missing folder is not made. Returns `path`.
+    A link at this path is not followed, and a missing folder is not made. Returns `path`.
 
     Raises:
-        RunError: it cannot be written; says why.
+        RunError: the file cannot be written; the message gives the reason.
     """
     with replacing(path, mode=mode) as (_, file):
         file.writelines(pieces)
@@ -35,12 +35,13 @@ def write_atomic(path: Path, pieces: Iterable[bytes], *, mode: int = 0o666) -> P
 
 @contextmanager
 def replacing(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryIO]]:
-    """A new file next to `path`, by name and open for writing; it replaces `path` if the block succeeds.
+    """Make a new file next to `path`, open it for writing, and yield its name and the open file.
 
-    If the block fails, it is removed; if the process is killed, the next write to the same path removes it.
+    If the block succeeds, the new file replaces `path`. If the block fails, the new file is removed. If the process is
+    killed, the next write to the same path removes the new file.
 
     Raises:
-        RunError: it cannot be made, written or renamed.
+        RunError: the file cannot be made, written or renamed.
     """
     fresh = None
     try:
@@ -51,7 +52,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryIO
             yield fresh, file
             file.flush()
             os.fsync(file.fileno())
-            if os.name != "nt":  # renamed while we have the lock, so that nobody removes it
+            if os.name != "nt":  # rename while this process has the lock, so that no other process removes the file
                 fresh.replace(path)
         if os.name == "nt":
             fresh.replace(path)
@@ -60,7 +61,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryIO
         raise cannot_be_written(path, error) from error
     finally:
         if fresh is not None:
-            with suppress(OSError):  # it has been renamed
+            with suppress(OSError):  # the file was renamed
                 fresh.unlink()
 
 
@@ -68,26 +69,26 @@ def make_folder(folder: Path) -> None:
     """Make a folder and its parents, if missing.
 
     Raises:
-        RunError: it cannot be made.
+        RunError: the folder cannot be made.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         there = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
-        raise RunError(f"{folder} cannot be made: {there} is not a folder") from error
+        raise RunError(f"{folder} cannot be created: {there} is not a folder") from error
     except OSError as error:
-        raise RunError(f"{folder} cannot be made: {reason_of(error)}") from error
+        raise RunError(f"{folder} cannot be created: {reason_of(error)}") from error
 
 
 def cannot_be_written(path: Path, error: Exception) -> RunError:
-    """The error, in one line, for a file or folder that cannot be written."""
+    """The error for a file or folder that cannot be written, in one line."""
     return RunError(f"{path} cannot be written: {reason_of(error)}")
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder's names to disk, if the system can."""
+    """Sync a folder's names to disk, if the system supports it."""
     if os.name != "nt":
-        with suppress(OSError):  # it may be writable but not readable, or on a file system without sync
+        with suppress(OSError):  # the folder may be writable but not readable, or on a file system without sync
             descriptor = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(descriptor)
@@ -112,31 +113,33 @@ def _open_new_file(path: Path, mode: int) -> tuple[Path, BinaryIO]:
         file = opened(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         if _try_lock(file.fileno()) and os.fstat(file.fileno()).st_nlink:
             return fresh, file
-        file.close()  # another process took it for a leftover just before we locked it
+        file.close()  # another process has locked or removed the new file as a leftover
 
 
 def _clear_files(path: Path) -> None:
-    """Remove killed processes' leftovers for this path: files with such a name that nobody has locked."""
+    """Remove new files that killed processes left next to this path. Such files are recognised by their names, and no
+    process has locked them."""
     start = f".{path.name}."
-    with suppress(OSError):  # it may be writable but not readable; other errors appear when the file is made
+    with suppress(OSError):  # the folder may be writable but not readable; other errors appear when the file is made
         for name in os.listdir(path.parent):
             if name.startswith(start) and _FILE_SUFFIX.fullmatch(name.removeprefix(start)):
                 _clear_file(path.with_name(name))
 
 
 def _clear_file(left: Path) -> None:
-    with suppress(OSError, Unreadable):  # another process is removing it just now, or it is not ours
+    with suppress(OSError, Unreadable):  # another process is removing the file, or it belongs to another user
         with opened(left, os.O_RDWR) as file:
             if os.name != "nt" and _try_lock(file.fileno(), surely=True):
                 left.unlink()
         if os.name == "nt":
-            left.unlink()  # refused while anybody has it open
+            left.unlink()  # refused while any process has the file open
 
 
 def _try_lock(descriptor: int, *, surely: bool = False) -> bool:
-    """Lock an open file until it is closed, so that others see that it is being written; False if it is locked.
+    """Lock an open file until it is closed, so that other processes know that it is in use.
 
-    On a file system without locks it is not locked; with `surely` that is False too.
+    Return False if another process has the lock. On a file system without locks, return True, or False if `surely` is
+    set.
     """
     if os.name == "nt":
         return True
@@ -156,14 +159,15 @@ _LOCK_SUFFIX = re.compile(r"[0-9a-f]{12}\.lock")
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill next to `path`, renamed to it if the block succeeds; otherwise nothing is left of it.
+    """Yield a new folder next to `path`. If the block succeeds, the new folder is renamed to `path`; otherwise it is
+    removed.
 
-    Missing parent folders are made. Leftovers of killed processes that were making the same `path` are removed: those
-    that are ours by name and locked by no living process.
+    Missing parent folders are made. Folders that killed processes left while making the same `path` are removed. Such a
+    folder is recognised by its name, and by a lock that no process holds.
 
     Raises:
-        RunExists: something already exists at `path`, or has appeared meanwhile.
-        RunError: it cannot be made.
+        RunExists: something exists at `path`, or appeared there while the folder was being made.
+        RunError: the folder cannot be made.
     """
     _check_free(path)
     lock: FileLock | None = None
@@ -178,7 +182,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         fresh.rename(path)
         sync_folder(path.parent)
     except OSError as error:
-        _check_free(path)  # it appeared at this very moment
+        _check_free(path)  # the folder appeared just now
         raise cannot_be_written(path, error) from error
     finally:
         if lock is not None:
@@ -191,13 +195,13 @@ def _check_free(path: Path) -> None:
 
 
 def _lock_new_folder(path: Path) -> tuple[FileLock, Path]:
-    """A lock that we have taken, and the name of its folder.
+    """Take a lock, and return it with the name of its folder.
 
-    The lock is made before the folder and removed after it, so that no folder exists without one.
+    The lock is made before the folder and removed after it, so every folder has a lock.
     """
     while True:
         lock = FileLock(path.with_name(f".{path.name}.{secrets.token_hex(6)}.lock"))
-        with suppress(Timeout):  # another process took it for a leftover just before we locked it
+        with suppress(Timeout):  # another process has locked the new file, to remove it as a leftover
             lock.acquire(timeout=0)
             return lock, _folder_of(lock)
 
@@ -218,16 +222,16 @@ def _clear_folders(path: Path) -> None:
 
 
 def _is_ours(left: Path) -> bool:
-    """Whether it is a file, not a link, of the current user."""
-    with suppress(OSError):  # its process has just ended
+    """Whether the path is a file (not a link) of the current user."""
+    with suppress(OSError):  # the process that owned it has just ended
         status = os.lstat(left)
         return stat.S_ISREG(status.st_mode) and (os.name == "nt" or status.st_uid == os.geteuid())
     return False
 
 
 def _remove_folder(lock: FileLock) -> None:
-    """Remove what is left of a folder whose lock we have, and the lock; no link in it is followed."""
-    shutil.rmtree(_folder_of(lock), ignore_errors=True)  # usually it has been renamed
+    """Remove a folder and its lock, which this process holds. Links in the folder are not followed."""
+    shutil.rmtree(_folder_of(lock), ignore_errors=True)  # usually the folder was renamed
     lock.release()
-    with suppress(OSError):  # the next process clears it
+    with suppress(OSError):  # the next process removes it
         Path(lock.lock_file).unlink()

@@ -1,6 +1,6 @@
-"""Dumps of forums, streamed.
+"""A streaming reader of forum dumps.
 
-The input is hostile text: only the fields used are decoded, lines and nesting have limits, and what cannot be read is
+The input is untrusted. So only the required fields are decoded, lines and nesting have limits, and unreadable lines are
 counted and skipped.
 """
 
@@ -20,14 +20,14 @@ from overton.studies.forum import Comment, Post
 from overton.untrusted import Limit, decode_json, inflated, zstandard_inflated
 
 _MAX_DEPTH = 200
-"""Most levels of nested things. A reply adds two, and pages show replies at most ten deep."""
+"""The most levels of nested things. A reply adds two levels, and pages show at most ten levels of replies."""
 
 _DOCUMENT_START = re.compile(rb'\s*(?:\[|\{\s*"(?:kind|data)"\s*:)')
 
 
 class _Thing(msgspec.Struct, frozen=True):
     kind: str | None = None
-    data: msgspec.Raw = msgspec.Raw()  # a union of Raw and None would never give Raw
+    data: msgspec.Raw = msgspec.Raw()  # with a union of Raw and None, msgspec would never return Raw
 
 
 class _Listing(msgspec.Struct, frozen=True):
@@ -45,15 +45,18 @@ _decode_members = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def is_document(begin: bytes) -> bool:
-    """Whether a file with this start is an API response; a dump's lines start with a post's or comment's fields."""
+    """Whether a file that begins with these bytes is an API response. If it is a dump instead, it begins with fields of
+    a post or comment."""
     return _DOCUMENT_START.match(begin) is not None
 
 
 def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreadable]:
-    """Every thing of a document, in order, with its kind ('t3' a post, 't1' a comment, '' unknown).
+    """Yield each thing (post or comment) of a document, in order, with its kind: 't3' for a post, 't1' for a comment,
+    '' if unknown.
 
-    Accepted are a listing, a list of listings (as for a page of comments), replies nested in comments, and plain
-    objects in a list or under 'data', as from other archives. What cannot be read is yielded as the error.
+    A response may be a listing or a list of listings (as for a page of comments), with replies nested in comments.
+    Bare objects in a list or under 'data', as in other archives, are also accepted. For an unreadable object, the error
+    is yielded.
     """
     waiting: list[tuple[int, bytes | memoryview]] = [(0, document)]
     while waiting:
@@ -71,7 +74,8 @@ def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreada
 
 
 def _split_value(value: bytes | memoryview) -> tuple[str, bytes | memoryview | None, list[msgspec.Raw]]:
-    """A value's kind, its data if it is a thing, and the values inside that may be or contain things."""
+    """The kind of a value, its data (None if it is not a thing), and its inner values that may be things or contain
+    things."""
     if _first_character(value) == b"[":
         return "", None, decode_json(value, _decode_members)
     thing = decode_json(value, _decode_thing)
@@ -95,28 +99,30 @@ def _first_character(value: bytes | memoryview) -> bytes:
 
 
 BLOCK = 1 << 18
-"""Blocks are at most this many bytes."""
+"""The most bytes of a block."""
 
 _PIECE_BYTES = 1 << 14
-"""Compressed bytes taken at a time."""
+"""The number of compressed bytes to unpack at a time."""
 
 _LIMIT = Limit(1 << 44, ratio=400, free=1 << 26)
-"""Dumps of tens of gigabytes unpack to ten or twenty times their size, a bomb to a thousand times or more."""
+"""The limit on expansion. Dumps of tens of gigabytes become ten or twenty times as large when unpacked. A decompression
+bomb becomes at least a thousand times as large."""
 
 _GZIP_WINDOW = 31
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Damaged(Exception):
-    """The compressed data ends early, is invalid, or expands far too much; what precedes it is good."""
+    """The compressed data ends early, is invalid, or expands far too much. The data before that point is usable."""
 
 
 def unpack(path: Path) -> Iterator[bytes]:
-    """The file in blocks of at most `BLOCK` bytes: plain, zstandard or gzip, recognised by its first bytes.
+    """The content of a file in blocks of at most `BLOCK` bytes. The first bytes tell whether the file is uncompressed,
+    zstandard or gzip.
 
     Raises:
-        InputError: it cannot be opened, or is packed in another format.
-        Damaged: after the last good block.
+        InputError: the file cannot be opened, or is packed in another format.
+        Damaged: the compressed data is damaged; raised after the last good block.
     """
     try:
         with path.open("rb") as file:
@@ -132,13 +138,13 @@ def _open_unpacked(file: BinaryIO, path: Path) -> Iterator[bytes]:
             return unpacked(chain([begin], iter(lambda: file.read(_PIECE_BYTES), b"")))
     for magic, name in _UNSUPPORTED:
         if begin.startswith(magic):
-            reason = f"is packed with {name}; only zstandard and gzip are supported: unpack it first"
+            reason = f"is packed with {name}; unpack it first, because only zstandard and gzip are supported"
             raise InputError([Problem(str(path), "", reason)])
     return chain([begin.removeprefix(_BYTE_ORDER_MARK)], iter(lambda: file.read(BLOCK), b""))
 
 
 def _equal_blocks(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """The same bytes in blocks of equal size; what precedes damage is yielded first."""
+    """The same bytes in blocks of equal size. Bytes before damaged data are yielded before the error is raised."""
     buffered: list[bytes] = []
     size = 0
     try:
@@ -182,15 +188,16 @@ def _damage_text(error: Unreadable) -> str:
 _UNPACKERS: list[tuple[bytes, Callable[[Iterator[bytes]], Iterator[bytes]]]] = [
     (b"\x28\xb5\x2f\xfd", _unpack_zstandard),
     (b"\x1f\x8b", _unpack_gzip),
-    *((bytes([0x50 + number, 0x2A, 0x4D, 0x18]), _unpack_zstandard) for number in range(16)),  # frames to be skipped
+    *((bytes([0x50 + number, 0x2A, 0x4D, 0x18]), _unpack_zstandard) for number in range(16)),  # skippable frames
 ]
 _UNSUPPORTED = [(b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"7z\xbc\xaf", "7z")]
 
 
 def whole_lines(blocks: Iterable[bytes], longest: int, skip: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
-    """The same lines, in blocks that end where a line ends, each with the number of its first line (from 1).
+    """Rearrange blocks so that each block ends with a complete line. Yield each block with the number of its first line
+    (from 1).
 
-    A line of more than `longest` bytes (give or take a block) is left out and never kept; `skip` gets its number.
+    A line of more than about `longest` bytes is left out and never stored, and `skip` is called with the line's number.
     Only the last block may end without a line break.
     """
     number, buffered, size = 1, list[bytes](), 0
@@ -218,10 +225,10 @@ def whole_lines(blocks: Iterable[bytes], longest: int, skip: Callable[[int], Non
 _decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
 
 LONGEST_LINE = 1 << 24
-"""A post or a comment is at most this many bytes of JSON; longer lines are skipped."""
+"""The maximum length of the JSON of a post or comment, in bytes. Longer lines are skipped."""
 
 LONGEST_DOCUMENT = 1 << 26
-"""A response of the API is at most this many bytes."""
+"""The most bytes of an API response."""
 
 _NOT_JSON = "not JSON"
 _WRONG_TYPE = "a field is missing or of the wrong type"
@@ -234,8 +241,8 @@ def read_posts(
 ) -> Iterator[Post]:
     """The posts in NDJSON dumps (plain, zstandard or gzip) or in saved responses of the API, in file order.
 
-    `community` keeps those of one community ('AmItheAsshole', in any case). Unreadable lines are counted in `tally` and
-    skipped; other things in responses of the API are ignored.
+    With `community`, such as 'AmItheAsshole', only posts of this community are returned; case is ignored. Unreadable
+    lines are counted in `tally` and skipped. Objects in API responses that are not posts are ignored.
 
     Raises:
         InputError: a file cannot be read, or none contains a post.
@@ -246,12 +253,13 @@ def read_posts(
 def read_comments(
     paths: Path | Sequence[Path], *, community: str | None = None, tally: ReadCounts | None = None
 ) -> Iterator[Comment]:
-    """The comments in the same kinds of files, including replies nested in responses of the API. See `read_posts`."""
+    """The comments in NDJSON dumps or saved responses of the API, including replies nested in responses. See
+    `read_posts`."""
     return _read_records(_as_list(paths), _RecordKind(Comment, "t1", "comment", community), tally or ReadCounts())
 
 
 class _RecordKind(Generic[T]):
-    """Which things are wanted, and how they are decoded."""
+    """The kind of things to return, posts or comments, and their decoders."""
 
     def __init__(self, type_: type[T], thing: str, name: str, community: str | None) -> None:
         self.name = name
@@ -318,7 +326,7 @@ def _count_lines(blocks: Iterable[bytes], longest: int, path: Path, tally: ReadC
 def _decode_dump(
     lines: Iterable[tuple[int, bytes]], path: Path, kind: _RecordKind[T], tally: ReadCounts
 ) -> Iterator[list[T]]:
-    """Lines decoded a block at a time, or one by one if that fails."""
+    """Decode lines a block at a time. If a block fails, its lines are decoded one by one."""
     for number, block in lines:
         try:
             yield decode_json(block, kind.decoder.decode_lines)
@@ -342,7 +350,8 @@ def _decode_lines(number: int, block: bytes, path: Path, kind: _RecordKind[T], t
 def _decode_documents(
     lines: Iterator[tuple[int, bytes]], path: Path, kind: _RecordKind[T], tally: ReadCounts
 ) -> Iterator[list[T]]:
-    """One document per line; or, if the first line is not JSON by itself, the whole file as one, if that is JSON."""
+    """Decode one document per line. If the first line alone is not JSON, the whole file is decoded as one document, if
+    possible."""
     buffered = list(islice(lines, 1))
     if buffered and _is_json(buffered[0][1].split(b"\n", 1)[0]):
         yield from _decode_document_lines(chain(buffered, lines), path, kind, tally)
@@ -387,7 +396,7 @@ def _decode_document(document: bytes, place: str, kind: _RecordKind[T], tally: R
 
 
 def _countable_reason(error: Unreadable) -> str:
-    """The reason why something cannot be read: one of a few, so that they can be counted."""
+    """The reason why something cannot be read, reduced to a few kinds, so that reasons can be counted."""
     if error.wrong_form:
         return _WRONG_TYPE
     known = ("is not UTF-8", "is nested too deeply")
@@ -399,7 +408,7 @@ _MAX_NAMED_PLACES = 5
 
 @dataclass
 class Skipped:
-    """How many lines were skipped for one reason, and the places of the first five."""
+    """The number of lines skipped for one reason, and the locations of the first five."""
 
     reason: str
     count: int = 0
@@ -412,9 +421,9 @@ class Skipped:
 
 @dataclass
 class ReadCounts:
-    """Counts of one reading; they grow during it.
+    """Counts that grow while files are read.
 
-    `bytes` and `lines` are those of the unpacked text, `records` the posts or comments returned.
+    `bytes` and `lines` count the decompressed text, and `records` the posts or comments that were returned.
     """
 
     bytes: int = 0
@@ -431,12 +440,12 @@ class ReadCounts:
 
     @property
     def lost(self) -> int:
-        """How many things were skipped, for all reasons together."""
+        """The number of skipped things, for all reasons together."""
         return sum(skipped.count for skipped in self.skipped.values())
 
 
 def notes_on(tallies: tuple[ReadCounts, ReadCounts]) -> Iterator[str]:
-    """How much of the posts' and comments' dumps was read, and why the rest was not."""
+    """Sentences on how many posts and comments were read from dumps, and why others were skipped."""
     for what, tally in zip(("posts", "comments"), tallies, strict=True):
         yield f"{what}: {tally.records:,} read of {tally.lines:,} lines"
         yield from (f"{what}: {skipped}" for skipped in tally.skipped.values())

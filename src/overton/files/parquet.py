@@ -1,8 +1,8 @@
-"""A Parquet file's own statement of its size, checked before Polars gets the file.
+"""A check of the sizes that a Parquet file states, before Polars reads the file.
 
-A reader allocates what a file's footer and page headers ask for, and ends the process if there is not enough memory: a
-few kilobytes can ask for any number of rows. So both are read here first. They use Thrift's compact protocol; field
-numbers are those of parquet.thrift in the format's specification.
+A Parquet reader allocates the memory that a file's footer and page headers request. If there is not enough memory, the
+process ends. A file of a few kilobytes can request any number of rows. So this module reads footer and headers first.
+They use Thrift's compact protocol; field numbers are those of parquet.thrift in the format's specification.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from overton.untrusted import Limit, check_cells
 _MAGIC = b"PAR1"
 _MAX_FOOTER_BYTES = 1 << 23
 _MAX_VALUE_DEPTH = 32
-"""Most levels of nested values in a file's metadata; real files have six."""
+"""The most levels of nested values in a file's metadata. Real files have six levels."""
 _MAX_SCHEMA_DEPTH = 64
-"""Most levels of the schema; a list takes two. Polars recurses into each, until the stack overflows."""
+"""The most levels of the schema; a list takes two. With too many levels, Polars' recursion would overflow the stack."""
 _MAX_PAGES = 200_000
 
 _Struct = dict[int, Any]
 
 
 def check_parquet(path: Path, limit: Limit) -> None:
-    """Refuse a file that would take more memory than `limit` has for its size, or whose parts are inconsistent.
+    """Refuse a file that would take more memory than `limit` allows for a file of its size, or whose parts are
+    inconsistent.
 
     Raises:
-        Unreadable: the file is one of these.
-        OSError: it cannot be read.
+        Unreadable: the file is refused.
+        OSError: the file cannot be read.
     """
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -47,7 +48,7 @@ def _check_sizes(data: mmap.mmap, size: int, limit: Limit) -> None:
     groups = [(_whole_number(group, 3), _list_in(group, 1)) for group in map(_as_struct, _list_in(footer, 4))]
     rows = sum(count for count, _ in groups)
     if rows != _whole_number(footer, 3):
-        raise _damage_error("its parts' numbers of rows do not add up to the whole")
+        raise _damage_error("its row groups do not add up to its number of rows")
     check_cells(rows * max(1, len(columns)), size, limit)
     chunks = [chunk for count, found in groups for chunk in _chunks(columns, count, found, size)]
     check_cells(sum(max(chunk.values, chunk.rows) for chunk in chunks), size, limit)
@@ -72,9 +73,10 @@ def _read_footer(data: mmap.mmap, size: int) -> _Struct:
 
 
 def _flat_columns(schema: Sequence[Any]) -> list[bool]:
-    """For each column with values, whether it has one per row: no list encloses it."""
+    """For each column that stores values: whether no list encloses it, so that it has exactly one value per row."""
     leaves: list[bool] = []
-    open_: list[tuple[int, bool]] = [(1, True)]  # per enclosing group: how many members are left, whether it is flat
+    # For each enclosing group: the number of members left, and whether it is flat.
+    open_: list[tuple[int, bool]] = [(1, True)]
     for element in map(_as_struct, schema):
         while open_ and not open_[-1][0]:
             open_.pop()
@@ -94,7 +96,7 @@ def _flat_columns(schema: Sequence[Any]) -> list[bool]:
 
 
 class _Chunk(NamedTuple):
-    """A column's values in one row group, and where they are."""
+    """A column's values in one row group: their number and location."""
 
     rows: int
     values: int
@@ -111,7 +113,7 @@ def _chunks(columns: Sequence[bool], rows: int, found: Sequence[Any], size: int)
         starts = [_whole_number(about, field) for field in (9, 11) if field in about]
         begin = min((start for start in starts if start), default=0)
         if begin + length > size or (flat and values != rows):
-            raise _damage_error("its columns do not fit into it")
+            raise _damage_error("its columns do not fit into the file")
         yield _Chunk(rows, values, begin, begin + length)
 
 
@@ -125,7 +127,7 @@ def _page_sizes(data: mmap.mmap, chunk: _Chunk) -> Iterator[int]:
         at = read.at + packed
         head = next((_as_struct(page[field]) for field in (5, 8) if field in page), {})
         values = _whole_number(head, 1) if head else 0
-        # Of version 2: levels, uncompressed.
+        # In version 2, levels are uncompressed.
         parts = sum(_whole_number(head, field) for field in (5, 6)) if 8 in page else 0
         if at > chunk.end or values > left or parts > min(made, packed):
             raise _damage_error("a page does not fit into its column")
@@ -160,7 +162,8 @@ def _damage_error(reason: str) -> Unreadable:
 
 
 class _CompactReader:
-    """Reads Thrift's compact protocol; a step beyond the bytes is an error. `at` is its position."""
+    """A reader of Thrift's compact protocol. Reading beyond the last byte is an error. `at` is the reader's
+    position."""
 
     def __init__(self, data: mmap.mmap, at: int, end: int) -> None:
         self.at = at
@@ -183,7 +186,7 @@ class _CompactReader:
         }
 
     def struct(self) -> _Struct:
-        """The fields of a struct by their numbers; texts and floats are skipped."""
+        """The fields of a struct by field number. Texts and floats are skipped."""
         found: _Struct = {}
         number = 0
         while head := self._byte():
@@ -205,7 +208,7 @@ class _CompactReader:
         head = self._byte()
         count = head >> 4 if head >> 4 < 15 else self._varint()
         kind = head & 15
-        if count > self._end - self.at:  # each member takes a byte
+        if count > self._end - self.at:  # each member takes at least a byte
             raise _damage_error("a list is longer than the file")
         if kind in (1, 2):
             self._skip(count)

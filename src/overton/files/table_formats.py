@@ -1,7 +1,8 @@
-"""Frames as files for other programs, in a new folder: CSV or Parquet.
+"""Tables as files for other programs, in a new folder: CSV, Parquet or Excel workbooks.
 
-A CSV may be opened in a spreadsheet: texts that it would take for formulas begin with an apostrophe, and lists are
-JSON. Parquet keeps values as they are.
+A CSV may be opened in a spreadsheet program, so texts that the program would take for formulas get an apostrophe in
+front. Lists are written as JSON. A workbook has the same texts without the apostrophe, because its cells have the type
+text. NaN becomes an empty cell in a workbook. Parquet keeps values unchanged.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from overton.errors import InputError, Problem
+from overton.errors import InputError, MissingExtra, Problem
 from overton.files.atomic import cannot_be_written, new_folder, replacing
 from overton.untrusted import cell
 
@@ -20,21 +21,77 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_WRITERS: dict[str, Callable[[pl.DataFrame, BinaryIO], object]] = {
-    "csv": lambda table, file: _with_text_cells(table).write_csv(file),
-    "parquet": lambda table, file: table.write_parquet(file),
+_MOST_ROWS, _MOST_COLUMNS, _MOST_CHARS = 1_048_576, 16_384, 32_767
+"""The limits of a sheet in an Excel workbook: rows (including the header), columns, and characters in a cell."""
+_WORKBOOK = {
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "strings_to_numbers": False,
+    "nan_inf_to_errors": True,
 }
+"""Options of the workbook: texts are never turned into formulas, numbers or links. A sheet cannot hold infinity, and
+shows an error instead."""
+
+
+def _write_workbook(table: pl.DataFrame, file: BinaryIO) -> None:
+    """Write a workbook with one sheet.
+
+    Raises:
+        InputError: the table is larger than a sheet can be.
+        MissingExtra: the library for workbooks is not installed.
+    """
+    try:
+        from xlsxwriter import Workbook
+    except ImportError as error:
+        raise MissingExtra("--to xlsx", "spreadsheets") from error
+    texts = _with_texts(table, str)
+    _check_fits(texts)
+    with Workbook(file, _WORKBOOK) as book:
+        texts.fill_nan(None).write_excel(book, float_precision=6, autofit=texts.height < _MOST_FITTED)
+
+
+_MOST_FITTED = 10_000
+"""Column widths are fitted to the texts only in sheets of at most this many rows, because every text has to be
+measured."""
+
+
+def _check_fits(table: pl.DataFrame) -> None:
+    """Refuse a table that a sheet cannot hold. Otherwise the workbook would be truncated without a warning.
+
+    Raises:
+        InputError: the table is too large.
+    """
+    import polars as pl
+
+    else_use = "use --to csv or parquet"
+    if table.height >= _MOST_ROWS or table.width > _MOST_COLUMNS:
+        said = f"{table.height:,} rows and {table.width:,} columns are more than a sheet holds: {else_use}"
+        raise InputError([Problem("option to", "xlsx", said)])
+    for column in table.select(pl.col(pl.String).str.len_chars().max()):
+        if (longest := column.item() or 0) > _MOST_CHARS:
+            said = f"column {column.name} has a text of {longest:,} characters, and a cell holds {_MOST_CHARS:,}"
+            raise InputError([Problem("option to", "xlsx", f"{said}: {else_use}")])
+
+
+_WRITERS: dict[str, Callable[[pl.DataFrame, BinaryIO], object]] = {
+    "csv": lambda table, file: _with_texts(table, cell).write_csv(file),
+    "parquet": lambda table, file: table.write_parquet(file),
+    "xlsx": _write_workbook,
+}
+FORMATS = tuple(_WRITERS)
+"""The formats. A format's name is also the suffix of its files."""
 
 
 def write_tables(tables: Mapping[str, pl.DataFrame], folder: Path, form: str) -> list[Path]:
-    """Write tables, by name, into a new folder, whole or not at all; returns the files.
+    """Write tables, by name, into a new folder; return the files.
 
-    `form` is 'csv' or 'parquet', and the suffix of each file.
+    If writing fails, no folder is left. `form` is one of `FORMATS`.
 
     Raises:
-        InputError: no such format.
-        RunExists: there is something at `folder` already.
-        RunError: it cannot be written.
+        InputError: the format is unknown, or a table is larger than the format allows.
+        MissingExtra: the format needs a library that is not installed.
+        RunExists: something already exists at `folder`.
+        RunError: a file cannot be written.
     """
     import polars as pl
 
@@ -50,20 +107,20 @@ def write_tables(tables: Mapping[str, pl.DataFrame], folder: Path, form: str) ->
     return [folder / f"{name}.{form}" for name in tables]
 
 
-def _with_text_cells(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with every value that is not a number, a truth value or a time as the text of a cell."""
+def _with_texts(table: pl.DataFrame, spell: Callable[[str], str]) -> pl.DataFrame:
+    """The table with all values turned into texts, except numbers, truth values and times. `spell` is applied to
+    texts."""
     import polars as pl
+
+    def as_text(value: Any) -> str | None:
+        if value is None:
+            return None
+        return spell(value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
     def in_cells(column: pl.Series) -> pl.Series:
         kind = column.dtype
         if kind.is_numeric() or kind.is_temporal() or kind in (pl.Boolean, pl.Null):
-            return column.alias(cell(column.name))
-        return pl.Series(cell(column.name), list(map(_cell_text, column.to_list())), pl.String)
+            return column.alias(spell(column.name))
+        return pl.Series(spell(column.name), list(map(as_text, column.to_list())), pl.String)
 
     return pl.DataFrame([in_cells(column) for column in table])
-
-
-def _cell_text(value: Any) -> str | None:
-    if value is None:
-        return None
-    return cell(value if isinstance(value, str) else msgspec.json.encode(value).decode())

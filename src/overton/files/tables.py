@@ -1,6 +1,6 @@
-"""Parquet, CSV and JSON lines, checked first and read as frames.
+"""A reader of tables from Parquet, CSV and JSON lines, which checks files first.
 
-It pads short rows and missing keys: a line of a few bytes can become as many cells as another line has.
+Polars pads short rows and missing keys. So even a line of a few bytes can take the memory of the longest line's cells.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from overton.errors import InputError, Problem, Unreadable, quoted
+from overton.files.grids import frame_of, sheet_grid
 from overton.files.parquet import check_parquet
 from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY, RawTable
 from overton.untrusted import Limit, check_cells, decode_json, decode_text, panics_as_unreadable
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
 
 _MAX_FILE_BYTES = 4_000_000_000
-"""A table's file may have at most this many bytes."""
+"""The most bytes of a table's file."""
 
 _LIMIT = Limit(64_000_000_000, ratio=400, free=1 << 29)
-"""The memory that a table may take: with repetitive records, one byte of the file may become a hundred."""
+"""The limit on a table's memory. With repetitive records, one byte of the file may become a hundred bytes in memory."""
 
 
 def _table_error(place: Path, key: str, reason: str) -> InputError:
@@ -35,28 +36,36 @@ def _table_error(place: Path, key: str, reason: str) -> InputError:
 
 
 def open_table(path: Path) -> RawTable:
-    """The table at `path`, or a run folder's records, for a study to read; so far only its columns are read.
+    """Open the table at `path`, or the records of a run folder, for a study to read. Only the column names are read at
+    first.
 
     Raises:
-        InputError: it is not a readable table.
+        InputError: the file is not a readable table.
     """
     file = _records_file(path)
     return RawTable(str(file), file.suffix, tuple(column_names(file)), lambda: read_table(file))
 
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".jsonl")
+"""The suffixes of table files in a folder."""
+
+SPREADSHEET = ".xlsx"
+"""The suffix of spreadsheets. A spreadsheet is read only if the user names the file."""
+
 _MAX_FILES = 10_000
-"""A folder has at most this many tables."""
+"""The most tables in a folder."""
 
 
 def table_files(folder: Path, folders: Sequence[str] = ()) -> list[list[Path]]:
-    """The tables in `folder`, and those in the `folders` in it together, each by name and without hidden ones.
+    """Up to two groups of table files: the files in `folder` itself, and the files in all subfolders named in
+    `folders`.
 
-    If a file name is in several of the `folders`, it is the file in the last of these. A group without any is left out,
-    and a folder with records is a table itself.
+    Each group is sorted by name, without hidden files. If several of the `folders` have a file of the same name, the
+    file in the last of these folders is used. A group without files is left out. A folder with `records.parquet` counts
+    as a single table and has no groups.
 
     Raises:
-        InputError: there are too many, or a folder cannot be read.
+        InputError: there are too many tables, or a folder cannot be read.
     """
     if (folder / "records.parquet").is_file():
         return []
@@ -77,10 +86,10 @@ def _tables_in(folder: Path) -> dict[str, Path]:
 
 
 def _records_file(path: Path) -> Path:
-    """The file with the records at `path`: itself, or 'records.parquet' in a run folder.
+    """The file with the records at `path`: `path` itself, or 'records.parquet' if it is a run folder.
 
     Raises:
-        InputError: a folder without records.
+        InputError: the folder has no records.
     """
     if not path.is_dir():
         return path
@@ -90,10 +99,10 @@ def _records_file(path: Path) -> Path:
 
 
 def column_names(path: Path) -> list[str]:
-    """The table's columns, without reading all of it.
+    """The table's columns. Only a part of the file is read.
 
     Raises:
-        InputError: it is not a readable table.
+        InputError: the file is not a readable table.
     """
     import polars as pl
 
@@ -103,13 +112,16 @@ def column_names(path: Path) -> list[str]:
             return csv_columns(path)
         if path.suffix == ".jsonl":
             return first_keys(path)
+        if path.suffix == SPREADSHEET:
+            return frame_of(sheet_grid(path)).columns
         _check_parquet(path)
         with path.open("rb") as file:
             return list(pl.read_parquet_schema(file))
 
 
 def _check_parquet(path: Path) -> None:
-    """Refuse files unsafe for Polars, and records of ours in another format; tables made elsewhere name no format."""
+    """Refuse files that are unsafe for Polars, and Overton's records in an unknown format. Tables made elsewhere state
+    no format."""
     import polars as pl
 
     check_parquet(path, _LIMIT)
@@ -121,23 +133,25 @@ def _check_parquet(path: Path) -> None:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """The whole table; every column of a CSV is text, an empty cell null.
+    """Read the whole table. Every column of a CSV or a spreadsheet is text, and empty cells are null.
 
     Raises:
-        InputError: it cannot be read, or takes too much memory for its size; for JSON lines, with the number of the
-            first bad line.
+        InputError: the table cannot be read, or takes too much memory for its size. For JSON lines, the message has the
+            number of the first bad line.
     """
     import polars as pl
 
     _check_file(path)
     with _report_as_input_errors(path):
-        # Polars does not get the path itself: it would take '[' and '*' in a name for a pattern.
+        # Polars does not get the path itself, because Polars would take '[' and '*' in a name for a pattern.
         if path.suffix == ".parquet":
             _check_parquet(path)
             return _check_text_size(pl.read_parquet(path, glob=False), path)
         if path.suffix == ".csv":
             check_csv(path, _LIMIT)
             return pl.read_csv(path, infer_schema=False, glob=False).with_columns(pl.all().replace("", None))
+        if path.suffix == SPREADSHEET:
+            return frame_of(sheet_grid(path))
         check_lines(path, _LIMIT)
         with path.open("rb") as file:
             return pl.read_ndjson(file, infer_schema_length=None)
@@ -146,14 +160,15 @@ def read_table(path: Path) -> pl.DataFrame:
 def _check_file(path: Path) -> None:
     if not path.is_file():
         raise _table_error(path, "", "is not a file" if path.exists() else "does not exist")
-    if path.suffix not in TABLE_SUFFIXES:
-        raise _table_error(path, "", "is not a .parquet, .csv or .jsonl file")
+    if path.suffix not in (*TABLE_SUFFIXES, SPREADSHEET):
+        raise _table_error(path, "", "is not a .parquet, .csv, .jsonl or .xlsx file")
     if path.stat().st_size > _MAX_FILE_BYTES:
         raise _table_error(path, "", f"is larger than {_MAX_FILE_BYTES:,} bytes")
 
 
 def _check_text_size(table: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """The table, if its texts have an acceptable total size: a file may store a long one once for a million rows."""
+    """Return the table, or refuse it if its texts are too large in total. A small file may store a long text once and
+    use it in a million rows."""
     size = sum(_text_bytes(column) for column in table)
     if size > max(_LIMIT.free, _LIMIT.ratio * path.stat().st_size):
         raise Unreadable(f"contains {size:,} bytes of text, more than is allowed for so small a file")
@@ -161,7 +176,7 @@ def _check_text_size(table: pl.DataFrame, path: Path) -> pl.DataFrame:
 
 
 def _text_bytes(column: pl.Series) -> int:
-    """Bytes of all texts in a column, including nested ones."""
+    """The number of bytes of all texts in a column, including nested texts."""
     import polars as pl
 
     if isinstance(column.dtype, pl.Categorical | pl.Enum):
@@ -177,14 +192,15 @@ def _text_bytes(column: pl.Series) -> int:
 
 @contextmanager
 def _report_as_input_errors(path: Path) -> Iterator[None]:
-    """Report errors in reading this file; Polars panics over damage that it does not foresee."""
+    """Turn errors in reading this file into input errors. Polars panics over unexpected damage."""
     import polars as pl
 
     try:
         with panics_as_unreadable():
             yield
     except Unreadable as error:
-        raise _table_error(path, f"line {error.line}" if error.line else "", error.reason) from None
+        noun = "row" if path.suffix == SPREADSHEET else "line"
+        raise _table_error(path, f"{noun} {error.line}" if error.line else "", error.reason) from None
     except (pl.exceptions.PolarsError, OSError) as error:
         if path.suffix == ".csv" and (found := bad_line(path)):
             raise _table_error(path, *found) from None
@@ -197,7 +213,8 @@ def _first_line(error: Exception) -> str:
 
 _MAX_HEADER_BYTES = 1 << 20
 _MAX_COLUMNS = 10_000
-"""Polars stores each column separately: a line of commas takes seconds and gigabytes."""
+"""The most columns of a table. Polars stores each column separately, so a line of commas would take seconds and
+gigabytes."""
 _MAX_LINE_BYTES = 1 << 26
 _MAX_DEPTH = 32
 _BLOCK_BYTES = 1 << 20
@@ -206,10 +223,10 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def csv_columns(path: Path) -> list[str]:
-    """The cells of the first row.
+    """The cells of a CSV's first row.
 
     Raises:
-        Unreadable: it is too long, not UTF-8, or not CSV.
+        Unreadable: the row is too long, not UTF-8, or not CSV.
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
@@ -221,12 +238,12 @@ def csv_columns(path: Path) -> list[str]:
 
 
 def check_csv(path: Path, limit: Limit) -> None:
-    """Refuse a CSV that expands to more cells than `limit` allows, does not start with a header, or names a column
-    twice: which of the two counts would depend on the reader.
+    """Refuse a CSV that expands to more cells than `limit` allows, does not start with a header, or has two columns
+    with the same name. Readers differ in which of two such columns they use.
 
     Raises:
-        Unreadable: the file is one of these.
-        OSError: it cannot be read.
+        Unreadable: the file is refused.
+        OSError: the file cannot be read.
     """
     names = csv_columns(path)
     columns = len(names)
@@ -241,7 +258,7 @@ def check_csv(path: Path, limit: Limit) -> None:
 
 
 def bad_line(path: Path) -> tuple[str, str] | None:
-    """Where an unreadable CSV is wrong, and how; None if that cannot be determined."""
+    """The location and the reason of the first error in an unreadable CSV; None if they cannot be determined."""
     columns = 0
     with path.open("rb") as file:
         lines = enumerate(iter(lambda: file.readline(_MAX_LINE_BYTES), b""), 1)
@@ -252,7 +269,7 @@ def bad_line(path: Path) -> tuple[str, str] | None:
                 if len(row) > columns:
                     return f"line {reader.line_num}", f"has {len(row)} cells, but the first row {columns}"
         except csv.Error as error:
-            if "field limit" in str(error):  # Python's own limit, which Polars does not have
+            if "field limit" in str(error):  # Python's csv module has a limit that Polars does not have
                 return None
             return f"line {reader.line_num}", f"is not CSV: {error}"
         except Unreadable as error:
@@ -264,7 +281,7 @@ def first_keys(path: Path) -> list[str]:
     """The keys of the first line that is not blank.
 
     Raises:
-        Unreadable: it is too long, or not a JSON object.
+        Unreadable: the line is too long, or not a JSON object.
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
@@ -272,10 +289,10 @@ def first_keys(path: Path) -> list[str]:
 
 
 def check_lines(path: Path, limit: Limit) -> None:
-    """Refuse JSON lines with one that is not an object, or that expand to more cells than `limit` allows.
+    """Refuse JSON lines if a line is not an object, or if they expand to more cells than `limit` allows.
 
     Raises:
-        Unreadable: the file is one of these; with the number of the line.
+        Unreadable: the file is refused; the message has the number of the line.
         OSError: the file cannot be read.
     """
     size, rows = path.stat().st_size, 0
@@ -294,7 +311,7 @@ def check_lines(path: Path, limit: Limit) -> None:
 def _add_places(
     value: dict[str, Any] | list[Any], place: tuple[str, ...], keys: set[tuple[str, ...]], line: int
 ) -> None:
-    """Add the places of all nested values: each becomes a column, if only inside another."""
+    """Add the paths of all nested values. Each path becomes a column, or a field inside a column."""
     if len(place) > _MAX_DEPTH:
         raise Unreadable(f"is nested more than {_MAX_DEPTH} levels deep", line=line)
     for key, inner in value.items() if isinstance(value, dict) else (("", member) for member in value):

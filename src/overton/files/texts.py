@@ -1,4 +1,5 @@
-"""From paths to opened texts, bounded and decoded, and from items to a file: the only place where bytes become text."""
+"""A reader of text files of limited size, and a writer of items. Only this module decodes bytes of input files into
+text."""
 
 from __future__ import annotations
 
@@ -12,30 +13,34 @@ import msgspec
 
 from overton.errors import InputError, Problem, Unreadable, quoted, reason_of, suggestion
 from overton.files.atomic import make_folder, write_atomic
+from overton.files.grids import csv_grid, sheet_grid
 from overton.files.tables import column_names, read_table
 from overton.untrusted import decode_text
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.parsing import Grid
+
 
 MAX_BYTES = 5_000_000
-"""A file that is read whole, or a line of one that is not, is at most this long."""
+"""The most bytes of a file that is read as a whole, or of a line in a file that is read line by line."""
 
 _MAX_TABLE_BYTES = 200_000_000
-"""A JSON file that a mapping names as a table is read whole, and at most this long."""
+"""The maximum size, in bytes, of a JSON file that is used as a table by a mapping of columns. Such a file is read as a
+whole."""
 
 _MAX_FILES = 10_000
-"""A folder has at most this many files of items."""
+"""The most files of items in a folder."""
 
 _JOURNAL = "journal.db"
 _MANIFEST = "manifest.json"
 
 
 class ItemFile:
-    """A file, perhaps from a package, as studies read it; see `overton.studies.parsing.Text`.
+    """A file that studies read, possibly a file of a Python package; see `overton.studies.parsing.Text`.
 
-    Nothing is opened before it is needed.
+    The file is opened only when needed.
     """
 
     def __init__(self, file: Path | Traversable, *, in_folder: bool = False, largest: int = MAX_BYTES) -> None:
@@ -56,10 +61,11 @@ class ItemFile:
         return self._path.suffix
 
     def read(self) -> str:
-        """All of it.
+        """The whole text.
 
         Raises:
-            InputError: it cannot be read, is too large, or is not UTF-8, with the offset of the first bad byte.
+            InputError: the file cannot be read, is too large, or is not UTF-8 (the message has the offset of the first
+                bad byte).
         """
         try:
             with self._open() as file:
@@ -74,7 +80,8 @@ class ItemFile:
         return text
 
     def lines(self) -> Iterator[tuple[int, str | Problem]]:
-        """Its non-blank lines, with their numbers from 1; a problem if one cannot be used."""
+        """Yield the file's non-blank lines with their numbers from 1. For a line that cannot be used, yield a problem
+        instead."""
         number = 0
         try:
             with self._open() as file:
@@ -88,13 +95,27 @@ class ItemFile:
         except OSError as error:
             yield number + 1, self._read_problem(error)
 
+    def grid(self) -> Grid:
+        """The cells of a CSV or a spreadsheet; see `overton.studies.parsing.Text.grid`."""
+        try:
+            if self.suffix == ".csv":
+                return csv_grid(self.read())
+            with as_file(self._file) as path:
+                return sheet_grid(path)
+        except OSError as error:
+            raise InputError([self._read_problem(error)]) from error
+        except Unreadable as error:
+            noun = "line" if self.suffix == ".csv" else "row"
+            where = f"{noun} {error.line}" if error.line else ""
+            raise InputError([Problem(self.name, where, error.reason)]) from None
+
     def columns(self) -> list[str]:
-        """The columns of the table in it; see `overton.files.tables.column_names`."""
+        """The columns of the table in this file; see `overton.files.tables.column_names`."""
         with as_file(self._file) as path:
             return column_names(path)
 
     def table(self) -> pl.DataFrame:
-        """The table in it; see `overton.files.tables.read_table`."""
+        """The table in this file; see `overton.files.tables.read_table`."""
         with as_file(self._file) as path:
             return read_table(path)
 
@@ -105,7 +126,7 @@ class ItemFile:
         return Problem(self.name, "", f"cannot be read: {reason_of(error)}")
 
     def _decode(self, data: bytes, where: str = "") -> str | Problem:
-        """UTF-8 bytes as text, a byte order mark dropped."""
+        """Decode UTF-8 bytes, and drop a byte order mark."""
         try:
             return decode_text(data)
         except Unreadable as error:
@@ -117,18 +138,20 @@ class ItemFile:
 def texts_at(
     path: Path | Traversable, *, suffixes: Sequence[str], dataset: str = "", folders: Sequence[str] = ()
 ) -> list[ItemFile]:
-    """The files to read at `path`, which may be one itself.
+    """The files to read at `path`, which may be a file or a folder.
 
-    A folder's are its file `dataset`, otherwise the files whose names end in one of the `suffixes`, sorted, without
-    hidden ones. If there are none, those in each of the `folders` in it are read.
+    In a folder, Overton reads the file `dataset` if it exists. Otherwise it reads all files whose names end in one of
+    the `suffixes`, sorted, without hidden files. If there are none, Overton reads the files with these suffixes in the
+    subfolders `folders`.
 
     Raises:
-        InputError: there is nothing, or the folder has too many files, is a run's without a dataset, or has both a
-            dataset and files in another layout.
+        InputError: there are no such files, or too many. Also if the folder is a run folder without a dataset, or has
+            both a dataset and files in another layout.
     """
     try:
         if not path.is_dir():
-            # A name with a suffix is opened, for a better error; without one, a folder may have been meant.
+            # Open a missing file whose name has a suffix, for a better error message. Without a suffix, the user may
+            # mean a folder.
             if isinstance(path, Path) and not path.suffix and not path.exists():
                 raise _place_error(path, "does not exist")
             return [ItemFile(path)]
@@ -141,7 +164,8 @@ def texts_at(
 
 
 def text_beside(path: Path | Traversable, name: str) -> ItemFile | None:
-    """The file called `name` in the folder `path`, or next to the file `path`; otherwise in the parent folder."""
+    """The file called `name` in the folder `path`, or next to the file `path`. If it is not there, the parent folder is
+    searched."""
     try:
         inside = [path] if path.is_dir() else []
         around = list(path.parents)[: 2 - len(inside)] if isinstance(path, Path) else []
@@ -154,19 +178,19 @@ def text_beside(path: Path | Traversable, name: str) -> ItemFile | None:
 
 
 def table_beside(mapping: Path, name: str) -> ItemFile:
-    """The table that a mapping of columns names, in its own folder or below.
+    """Open the table that a mapping file refers to. The table is in the mapping's folder or below.
 
-    A mapping may come from somebody else, so it reaches no other files.
+    A mapping may come from somebody else, so it cannot name files outside of its folder.
 
     Raises:
-        InputError: there is no such file, it is outside of the folder, or it is not a table.
+        InputError: the file does not exist, is outside of the folder, or is not a table.
     """
     folder = mapping.parent
     file = folder / name
     try:
         inside = file.resolve().is_relative_to(folder.resolve())
         found = inside and file.is_file()
-    except (OSError, RuntimeError, ValueError):  # too long, a loop of links, or an impossible character
+    except (OSError, RuntimeError, ValueError):  # a name that is too long or impossible, or a loop of links
         inside, found = True, False
     if not inside:
         raise _place_error(
@@ -175,17 +199,17 @@ def table_beside(mapping: Path, name: str) -> ItemFile:
     if not found:
         others = [other.name for other in folder.iterdir()] if folder.is_dir() else []
         raise _place_error(mapping, f"table {quoted(name)} does not exist{suggestion(name, others)}")
-    if file.suffix not in (".csv", ".parquet", ".json", ".jsonl"):
-        raise _place_error(mapping, f"table {quoted(name)} is not a .csv, .parquet, .json or .jsonl file")
+    if file.suffix not in (".csv", ".parquet", ".json", ".jsonl", ".xlsx"):
+        raise _place_error(mapping, f"table {quoted(name)} is not a .csv, .xlsx, .parquet, .json or .jsonl file")
     return ItemFile(file, largest=_MAX_TABLE_BYTES if file.suffix == ".json" else MAX_BYTES)
 
 
 def write_objects(items: Iterable[msgspec.Struct], file: Path, *, replace: bool = False) -> Path:
-    """Write `items` to `file` as JSON, one per line, entirely or not at all; returns the file.
+    """Write `items` to `file` as JSON, one per line, completely or not at all. Return the file.
 
     Raises:
-        InputError: the file already exists, without `replace`.
-        RunError: it cannot be written.
+        InputError: the file already exists, and `replace` is False.
+        RunError: the file cannot be written.
     """
     if file.exists() and not replace:
         raise InputError([Problem(str(file), "", "exists already; nothing is ever overwritten")])

@@ -1,4 +1,5 @@
-"""Runs inside Inspect AI: a study's `conduct` with Inspect's models behind `ask`, and its logs as journals.
+"""Runs inside Inspect AI.
 
-Nothing here imports Inspect AI before it is used.
+A study's `conduct` asks Inspect's models, and Inspect's logs serve as journals. Importing this package does not import
+Inspect AI.
 """

@@ -1,4 +1,4 @@
-"""`ask` inside Inspect: its models, search and pages."""
+"""The function `ask` for studies inside Inspect AI. It calls Inspect's models, search engines and page sources."""
 
 from __future__ import annotations
 
@@ -12,19 +12,31 @@ from overton.calls.model import Model
 from overton.engine import RetryPolicy, Seat
 from overton.engine.ask import Asker, Call, replies_of
 from overton.engine.first_calls import FirstCalls, FirstTurn, Sender, features_of, unsupported
+from overton.engine.first_replies import FirstReplies, shown_name
 from overton.engine.identity import Identity
 from overton.engine.retry import retried
-from overton.errors import AccessError, AnswerError, CallFailed, InputError, Problem, RejectedError, UnavailableError
+from overton.errors import (
+    AccessError,
+    AnswerError,
+    CallFailed,
+    InputError,
+    Problem,
+    RejectedError,
+    UnavailableError,
+    UnreadReplies,
+)
 from overton.inspect.compat import is_inspects_own, runs_on_trio
 from overton.inspect.log_format import CallData, call_data
 from overton.inspect.seats import config_of, eval_model
 from overton.models.inspect import cause_of, chat_messages, logprob_settings, reply_of, said, with_spots
+from overton.runs.first_replies import JudgedControl
 from overton.runs.temperature_probe import NOT_SENT, REFUSED, refusal, sent
 
 
 @dataclass
 class RetrievalSources:
-    """Sources by role, called in parallel as far as each allows, and open while any sample runs."""
+    """Search engines and page sources by role. Each has a limit on parallel calls, and stays open while any sample
+    runs."""
 
     by_role: Mapping[str, Model] = field(default_factory=dict)
     patience: RetryPolicy = field(default_factory=RetryPolicy)
@@ -42,7 +54,7 @@ class RetrievalSources:
                 await source.answerer.close()
 
     async def outcome(self, role: str, request: Request) -> Reply | Failure:
-        """A source's outcome, tried as often as in a run of ours.
+        """A source's outcome, with as many attempts as in an ordinary Overton run.
 
         Raises:
             AccessError: no request can succeed.
@@ -75,10 +87,11 @@ class RetrievalSources:
 
 
 def check_backend(what: str) -> None:
-    """Refuse a task or model of ours, called `what`, if Inspect runs on trio: studies run on asyncio.
+    """Refuse an Overton task or model if Inspect runs on trio, because studies run on asyncio. `what` names the task or
+    model in the error.
 
     Raises:
-        InputError: it does.
+        InputError: Inspect runs on trio.
     """
     if runs_on_trio():
         reason = f"{what} runs on asyncio only: leave INSPECT_ASYNC_BACKEND unset"
@@ -93,23 +106,24 @@ def _show_in_transcript(role: str, request: Request, found: Reply) -> None:
 
 
 _MAX_REJECTED = 24
-"""Rejected requests in a row, with none answered before, after which a model's settings are taken to be wrong."""
+"""If a model has rejected this many requests without a single answer, Overton assumes that its settings are wrong."""
 
 Outcome = Reply | Failure
 
 
 @dataclass
 class SharedOutcomes:
-    """Outcomes of shared calls by slot, and those in progress.
+    """Outcomes of shared calls by slot, and the shared calls in progress.
 
-    Such a call is the same whichever trial makes it: it is made once per eval, however many samples wait for it.
+    A shared call is the same in every trial. It is made once per eval, even if many samples need it.
     """
 
     _outcomes: dict[bytes, Outcome] = field(default_factory=dict)
     _in_progress: dict[bytes, Any] = field(default_factory=dict)
 
     async def once(self, slot: bytes, make: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """The outcome of the call in a slot. If the caller that makes it is cancelled, the next waiter makes it."""
+        """Return the outcome of the call in a slot. If the task that makes the call is cancelled, the next waiting task
+        makes it."""
         import anyio
 
         while (known := self._outcomes.get(slot)) is None:
@@ -127,11 +141,13 @@ class SharedOutcomes:
 
 @dataclass
 class EvalContext:
-    """Everything that the samples of an eval share in making calls.
+    """The state that all samples of an eval share when they make calls.
 
-    `own` is the identity that belongs to the lane alone, '' if none; `probes` are the requests that show whether judges
-    accept a temperature. `refused` are models, by identity, whose first call of a kind showed that no
-    other can succeed.
+    `own` is the identity of the model that only this pipeline uses, '' if there is none. `probes` are the requests that
+    show whether judges accept a temperature. `refused` maps a model's identity to the error of a first call, if the
+    error shows that later calls to the model will fail, too. `first_replies` checks each model's first replies before
+    more calls are made; it is None if there is nothing to check. `control` is a text that the judge labels first, None
+    if there is no such text. If calls have stopped, `unread` is the reason.
     """
 
     seats: Mapping[str, Seat]
@@ -142,18 +158,32 @@ class EvalContext:
     probes: Sequence[Call] = ()
     first_calls: FirstCalls = field(default_factory=FirstCalls)
     refused: dict[str, AccessError] = field(default_factory=dict)
+    first_replies: FirstReplies | None = None
+    control: JudgedControl | None = None
+    unread: UnreadReplies | None = None
+
+    def stop(self, reason: UnreadReplies) -> None:
+        """Stop all further calls, because the first replies of a model cannot be read."""
+        self.unread = self.unread or UnreadReplies(f"{reason}. To go on anyway: -T anyway=true")
+        if self.first_replies is not None:
+            self.first_replies.release()
+
+    def raise_if_unread(self) -> None:
+        """Raise the reason if the first replies of a model could not be read."""
+        if self.unread is not None:
+            raise self.unread
 
 
 @dataclass
 class Conversation:
-    """A call of the model that the study is about, for display: its messages, and Inspect's output."""
+    """A call of the measured model, for display: its messages, and Inspect's output."""
 
     messages: Sequence[Message]
     output: Any
 
 
 class InspectAsk(Asker):
-    """The `Ask` that one trial's `conduct` is given. `keep` receives every call with its outcome."""
+    """The `Ask` for one trial's `conduct`. `keep` receives every call with its outcome."""
 
     def __init__(self, context: EvalContext, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
         super().__init__(trial, context.seats, context.own)
@@ -163,7 +193,8 @@ class InspectAsk(Asker):
         self.last: Conversation | None = None
 
     async def probe(self) -> None:
-        """Find out for each judge for which this is unknown whether it accepts a temperature, once per eval.
+        """Find out, once per eval, whether each judge accepts a temperature. Judges for which this is known are
+        skipped.
 
         Raises:
             AnswerError: a judge did not answer.
@@ -176,6 +207,22 @@ class InspectAsk(Asker):
                 seat.settings = sent(seat.settings, ("temperature",))
                 answerer = eval_model(seat)
                 _warn(f"{answerer.name} as {answerer.role} {NOT_SENT}")
+
+    async def try_judge(self) -> None:
+        """Have the judge label one control, once per eval.
+
+        Raises:
+            UnreadReplies: the judge's replies cannot be read.
+        """
+        context, control = self._context, self._context.control
+        seat = None if control is None else context.seats.get(control.role)
+        if control is None or seat is None or seat.sample is None:
+            return
+        name = shown_name(seat.model.answerer.name, judges=True)
+        if (problem := await control.problem(self, name)) is not None:
+            context.stop(problem)
+        context.raise_if_unread()
+        context.control = None
 
     async def _answer_or_refusal(self, call: Call) -> Outcome:
         found = await self._make_call(call)
@@ -215,9 +262,24 @@ class InspectAsk(Asker):
         return found
 
     async def _make_call(self, call: Call) -> Reply | Failure:
-        seat, _, place, request = call
+        seat, identity, place, request = call
         if seat.model.retrieves:
             return await self._context.sources.outcome(place.speaker, request)
+        sample = None if place.speaker == "probe" else seat.sample
+        what = None if sample is None else sample.place_of(request, identity.slot)
+        if sample is None or what is None:
+            return await self._make_model_call(call)
+        await sample.enter(what)
+        try:
+            found = await self._make_model_call(call)
+            sample.hear(what, place, request, found, is_new=True)
+        finally:
+            sample.leave()
+        return found
+
+    async def _make_model_call(self, call: Call) -> Reply | Failure:
+        self._context.raise_if_unread()
+        seat, _, place, request = call
         answerer, first_calls = seat.model.answerer, self._context.first_calls
         model = answerer.identity
         sender = Sender(answerer.holds_form, seat.judges and place.speaker != "probe", has_cost_limit=False)
@@ -259,7 +321,8 @@ class InspectAsk(Asker):
         return reply
 
     def _cache_policy(self, identity: Identity) -> Any:
-        """Answers are cached for good under the call's identity, so that a killed eval does not pay for them again."""
+        """The policy of Inspect's cache. Answers are cached permanently under the call's identity, so that they need
+        not be paid for again after an eval was killed."""
         from inspect_ai.model import CachePolicy
 
         return self._context.cache and CachePolicy(expiry=None, per_epoch=False, scopes={"overton": str(identity)})
@@ -284,10 +347,11 @@ def _failure_of(seat: Seat, error: Exception, turn: FirstTurn) -> Failure:
     rejection = RejectedError(trouble.kind, trouble.message)
     if (lacking := unsupported(turn.features, rejection, answerer.name)) is not None:
         raise AccessError(lacking.kind, f"{answerer.role}: {lacking}") from error
-    # A rejection is about one request, unless all so far were rejected: then it is about the settings.
+    # A rejection concerns one request. But if all requests so far were rejected, the settings are probably wrong.
     seat.failed_in_a_row += not seat.has_answered
     if seat.failed_in_a_row >= _MAX_REJECTED:
-        reason = f"{seat.failed_in_a_row} requests were rejected and none answered, so it is taken to be misconfigured"
+        times = seat.failed_in_a_row
+        reason = f"{times} requests were rejected and none was answered, so the model is probably misconfigured"
         raise AccessError(
             "rejects all", f"{answerer.role}: {answerer.name}: {reason}; its last message: {trouble.message}"
         ) from error
@@ -295,14 +359,14 @@ def _failure_of(seat: Seat, error: Exception, turn: FirstTurn) -> Failure:
 
 
 _REQUEST_ERROR_STATUSES = {400, 413, 422}
-"""Statuses that are about this one request: malformed, too long, filtered."""
+"""HTTP statuses that concern a single request, because it is malformed, too long or filtered."""
 
 
 def _classify_error(error: Exception, name: str) -> Failure | AnswerError:
-    """Classify a model's error: this one call has failed permanently, or the sample cannot continue.
+    """Classify a model's error: either this call has failed permanently, or the sample cannot continue.
 
-    Inspect has retried what is worth retrying before it raises. What is left is a request that will never be answered,
-    an endpoint that gave no answer in any attempt, or one that grants no access.
+    Inspect has made all useful retries before it raises. So the endpoint will never answer this request, did not answer
+    in any attempt, or denies access.
     """
     cause = cause_of(error)
     if isinstance(cause, RejectedError):
@@ -318,5 +382,5 @@ def _classify_error(error: Exception, name: str) -> Failure | AnswerError:
     if status in _REQUEST_ERROR_STATUSES or (status is None and type(cause).__name__ == "ModelGenerateError"):
         return Failure("rejected", message)
     if cause is not error:
-        message = f"{message} (in all attempts that --max-retries and --timeout allow)"
+        message = f"{message} (in all attempts within --max-retries and --timeout)"
     return UnavailableError("no answer", message)

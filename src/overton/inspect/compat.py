@@ -1,7 +1,7 @@
-"""The parts of Inspect AI that Overton needs: its version, and everything that Inspect does not promise to keep.
+"""Overton's dependence on Inspect AI: the versions that work, and the private parts of Inspect AI that Overton uses.
 
-Every private name of Inspect's is here and nowhere else: a new version of Inspect AI is checked against this file
-first, and `tests/inspect/test_compat.py` ensures that no other file uses one.
+Private names of Inspect AI are used in this file only (checked by `tests/inspect/test_compat.py`). So check a new
+version of Inspect AI against this file first.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from overton.errors import InputError, MissingExtra, Problem
 from overton.untrusted import visible
 
 LEAST = "0.3.285"
-"""The oldest Inspect AI that this works with."""
+"""The oldest version of Inspect AI that works."""
 TESTED = "0.3.285"
-"""The newest with which the tests have been run."""
+"""The newest version of Inspect AI with which the tests have been run."""
 
 
 def check_inspect() -> None:
-    """Refuse to continue without Inspect AI, or with a version that is too old.
+    """Raise an error unless Inspect AI is installed in a version that works.
 
     Raises:
-        MissingExtra: it is not installed.
-        InputError: it is too old.
+        MissingExtra: Inspect AI is not installed.
+        InputError: its version is too old.
     """
     try:
         installed = version("inspect-ai")
@@ -38,7 +38,7 @@ def check_inspect() -> None:
 
 
 def _version_numbers(text: str) -> tuple[int, ...]:
-    """The leading numbers of a version; what follows them (rc1, dev0, +local) is left out."""
+    """The leading numbers of a version. Suffixes (rc1, dev0, +local) are left out."""
     numbers = []
     for part in text.split("+", maxsplit=1)[0].split("."):
         if not part.isdigit():
@@ -47,8 +47,9 @@ def _version_numbers(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-# Members of an .eval archive. If they were renamed, a log that is written a few samples at a time would lack samples or
-# its head (`lane_log`): Inspect's own writer would do, at the price of keeping all samples in memory.
+# Members of an .eval archive. If Inspect renamed them, the logs that Overton writes a few samples at a time
+# (`export_logs`) would lack samples or the head. Inspect's own writer could be used instead, but it keeps all samples
+# in memory.
 SAMPLES = "samples/"
 SUMMARIES = "summaries.json"
 START = "_journal/start.json"
@@ -60,26 +61,27 @@ def member_of(sample: str | int, epoch: int) -> str:
     return f"{SAMPLES}{sample}_epoch_{epoch}.json"
 
 
-# Errors by name, as not all of them can be imported from a public module. If one were renamed, a limit that the user
-# set or a sample that its operator ended would count as an endpoint that gave no answer.
+# Errors by name, because not all of them can be imported from a public module. If Inspect renamed one, Overton would
+# report that the endpoint did not answer, although the user's limit was reached or an operator ended the sample.
 _OWN_ERRORS = {"LimitExceededError", "TerminateSampleError", "ModelRefusalError", "PrerequisiteError"}
 
 
 def is_inspects_own(error: Exception) -> bool:
-    """Whether an error is Inspect's own affair, not the endpoint's: a limit reached, a sample ended by its operator."""
+    """Whether an error comes from Inspect and not from the endpoint, for example because a limit was reached or an
+    operator ended a sample."""
     return bool({kind.__name__ for kind in type(error).__mro__} & _OWN_ERRORS)
 
 
 def prerequisite(message: object) -> Exception:
     """An error that Inspect shows as one message, without a traceback."""
-    # If it were gone, any exception would do, but every user error would be shown with a traceback.
+    # If the class were gone, any exception would work, but each error made by a user would be shown with a traceback.
     from rich.markup import escape
 
     return prerequisite_kind()(escape(visible(str(message))))
 
 
 def prerequisite_kind() -> type[Exception]:
-    """The type of what `prerequisite` returns; Inspect itself raises it too."""
+    """The type of the error that `prerequisite` returns. Inspect itself also raises errors of this type."""
     from inspect_ai._util.error import PrerequisiteError
 
     kind: type[Exception] = PrerequisiteError
@@ -88,14 +90,14 @@ def prerequisite_kind() -> type[Exception]:
 
 def runs_on_trio() -> bool:
     """Whether the user runs Inspect on trio instead of asyncio."""
-    # If it were gone, INSPECT_ASYNC_BACKEND would have to be read here, as Inspect does.
+    # If the function were gone, INSPECT_ASYNC_BACKEND would have to be read here.
     from inspect_ai._util._async import configured_async_backend
 
     return bool(configured_async_backend() == "trio")
 
 
 def config_in_use(model: Any) -> Any:
-    """The settings that Inspect uses if a call gives none: the model's own, the task's, the user's flags."""
-    # If it were gone, a call's identity and the manifest would lack `--temperature` and the like: nothing public shows
-    # which flags apply to a model.
+    """The settings that Inspect uses if a call gives none. They come from the model, the task and the user's flags."""
+    # If the method were gone, a call's identity and the manifest would lack settings such as `--temperature`, because
+    # no public function shows which flags apply to a model.
     return model._resolve_config(None)

@@ -1,4 +1,4 @@
-"""A run as logs of Inspect's."""
+"""The export of a run as Inspect logs."""
 
 from __future__ import annotations
 
@@ -54,22 +54,23 @@ _STOP_REASONS = {
     "refusal": "content_filter",
     **{word: word for word in ("stop", "max_tokens", "model_length", "content_filter")},
 }
-"""Inspect's stop reasons, by the providers' words."""
+"""Inspect's stop reason for each finish reason of the providers."""
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Reasoning efforts that Inspect knows; a provider may have others."""
 
 
 def each_once(calls: Iterable[ReplayedCall]) -> list[ReplayedCall]:
-    """The calls; those that trials share occur once."""
+    """The calls without repetitions. Calls that several trials share occur once."""
     return list({call.identity.slot: call for call in calls}.values())
 
 
 @dataclass
 class Transcriber:
-    """Makes Inspect's objects of calls. `began` stands in for each one's time: a journal records none.
+    """A converter of calls into Inspect's objects. `began` replaces the time of each call, which a journal does not
+    record.
 
-    `prices` are known by identity; `retrieval` names the speakers that search and read pages.
+    `prices` has the models' prices by identity; `retrieval` names the speakers that search and read pages.
     """
 
     began: datetime
@@ -83,11 +84,11 @@ class Transcriber:
         return [*said, self.output(call).message] if isinstance(call.outcome, Reply) else said
 
     def prompt(self, call: ReplayedCall) -> Any:
-        """A call's prompt, as a sample's input."""
+        """A call's prompt in the format of a sample's input."""
         return self._messages(call.request.messages)
 
     def events(self, found: ReplayedTrial) -> Iterator[Any]:
-        """A trial's span, its calls inside."""
+        """The events of a trial: a span that contains the trial's calls."""
         from inspect_ai.event import SpanBeginEvent, SpanEndEvent
 
         name, began = found.trial.name, self.began
@@ -100,7 +101,7 @@ class Transcriber:
         yield SpanEndEvent(id=name, timestamp=began, span_id=name, working_start=0)
 
     def usage(self, calls: Iterable[ReplayedCall]) -> dict[str, Any]:
-        """Tokens, and dollars if prices are known, by model."""
+        """Numbers of tokens by model, with costs in dollars if prices are known."""
         total: dict[str, Any] = {}
         for call in calls:
             usage = self._usage(call)
@@ -130,7 +131,7 @@ class Transcriber:
         )
 
     def _retrieval_event(self, call: ReplayedCall, span: str) -> Any:
-        """A search, or the reading of a page."""
+        """The event of a search, or of the reading of a page."""
         from inspect_ai.event import InfoEvent
 
         found = (
@@ -150,17 +151,17 @@ class Transcriber:
         return [self._message(message) for message in messages]
 
     def _message(self, message: Message) -> Any:
-        """A message, the same object for the same text: Inspect stores it once."""
+        """A message in Inspect's format. Equal messages are the same object, so that Inspect stores them once."""
         if message not in self._known_messages:
             (self._known_messages[message],) = chat_messages([message])
         return self._known_messages[message]
 
     def output(self, call: ReplayedCall) -> Any:
-        """A call's reply, or why there is none."""
+        """A call's reply in Inspect's format, or the reason why there is no reply."""
         from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput
 
         named = _model_name(call)
-        name = named.partition("/")[2] or named  # without the provider, as Inspect's own models say it
+        name = named.partition("/")[2] or named  # without the provider, as in the output of Inspect's own models
         if isinstance(call.outcome, Failure):
             return ModelOutput(model=name, error=_failure_text(call.outcome))
         reply = call.outcome
@@ -195,7 +196,7 @@ def _failure_text(failure: Failure) -> str:
 
 
 def generate_config(settings: Settings, seed: int | None) -> Any:
-    """Settings as Inspect's configuration, with a call's own seed."""
+    """Settings, with a call's own seed, in the format of Inspect's configuration."""
     from inspect_ai.model import GenerateConfig
 
     effort = settings.reasoning_effort
@@ -211,11 +212,12 @@ def generate_config(settings: Settings, seed: int | None) -> Any:
 
 @dataclass(frozen=True)
 class Scoring:
-    """How the study's task scores records: `score` makes an Inspect score, `figures` the figures of their table.
+    """The way in which the study's task scores records.
 
-    `score` takes the records, their condition, and the model's reply. `scorer` is the scorer's name, `metric` the
-    metric's, and `options` the metric's options; `arguments` are the task's, with which the same calls would be made
-    again. `with_nulls` says that null conditions are among them, which have a scorer of their own.
+    `score` makes an Inspect score from records, their condition, and the model's reply. `figures` computes the figures
+    of a table of records. `scorer` and `metric` are names, and `options` are the metric's options. With `arguments`,
+    the task would make the same calls again. `with_nulls` is True if there are records of null conditions, which have a
+    separate scorer.
     """
 
     scorer: str
@@ -228,9 +230,10 @@ class Scoring:
 
 
 class LaneLog:
-    """A lane's samples, each an item in a condition, and what follows from them.
+    """The log of one pipeline.
 
-    `planned` are the ids of the samples that the lane is to have, `written` counts those written.
+    A sample is an item in a condition. `planned` are the ids of all samples of the pipeline, and `written` counts the
+    samples written so far.
     """
 
     def __init__(self, run: Run, task: TaskData, recall: Replay, lane: Lane, scoring: Scoring) -> None:
@@ -251,17 +254,17 @@ class LaneLog:
         self._tables: list[pl.DataFrame] = []
 
     def write(self, path: Path) -> None:
-        """Conduct the lane's trials from the journal and write them.
+        """Repeat the pipeline's trials from the journal, and write their samples.
 
         Raises:
-            RunMismatch: a call would differ now from the one made then.
+            RunMismatch: a trial would now make another call than in the run.
         """
         self.planned = list(grouped(self._lane.trials()))
         self._spec = self._eval_spec()
         _write_log(self._spec, self._make_samples(), self._log_head, path)
 
     def _make_samples(self) -> Iterator[Any]:
-        """Samples in plan order, of complete items only."""
+        """The samples of complete items, in plan order."""
         for item, trials in groupby(self._lane.trials(), key=lambda trial: trial.item):
             groups = grouped(trials)
             found = {name: self._replay.conduct(self._lane, some) for name, some in groups.items()}
@@ -310,12 +313,12 @@ class LaneLog:
         )
 
     def _score_sample(self, data: SampleData, records: Sequence[Any], answer: str) -> dict[str, Any]:
-        """The score that the study's task gives these records, by the name of its scorer."""
+        """The score that the study's task gives these records, keyed by the scorer's name."""
         name = null_scorer(self._scoring.scorer) if data.null else self._scoring.scorer
         return {name: self._scoring.score(records, data.condition, answer)}
 
     def _count_usage(self, calls: Sequence[ReplayedCall]) -> None:
-        """Add a sample's tokens to the log's; calls that trials share count once."""
+        """Add a sample's tokens to the log's total. Calls that several trials share count once."""
         fresh = [call for call in calls if call.place.trial or call.identity.slot not in self._shared_slots]
         self._shared_slots |= {call.identity.slot for call in calls if not call.place.trial}
         for model, usage in Transcriber(self._began, self._prices).usage(fresh).items():
@@ -356,7 +359,7 @@ class LaneLog:
         )
 
     def _log_head(self) -> Any:
-        """The log's head, once all samples have been seen."""
+        """The log's head, made after all samples."""
         from inspect_ai.log import EvalLog, EvalStats
 
         lacking = {"items that are not whole": len(self._incomplete_items)} if self._incomplete_items else {}
@@ -382,7 +385,7 @@ class LaneLog:
 
 
 def _first_and_last_call(found: Sequence[ReplayedTrial], role: str) -> tuple[ReplayedCall | None, ReplayedCall | None]:
-    """Of the first trial with any call: its first call, and its last call of the model measured."""
+    """The very first call, and the measured model's last call, in the first trial that has calls."""
     for replayed_trial in found:
         own = [call for call in replayed_trial.calls if call.place.speaker.partition("/")[0] == role]
         if replayed_trial.calls:
@@ -391,13 +394,14 @@ def _first_and_last_call(found: Sequence[ReplayedTrial], role: str) -> tuple[Rep
 
 
 _SAMPLES_PER_PART = 32
-"""Samples in memory at a time."""
+"""The most samples in memory at a time."""
 
 
 def _write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], path: Path) -> None:
     """Write a log of `spec`; `finished` returns its head once all samples are written.
 
-    Inspect writes a few samples at a time as a separate log, whose members go into one archive; the head comes last.
+    Inspect writes several logs of a few samples each. The members of these logs are copied into one archive, and the
+    head is written last.
     """
     from inspect_ai.log import write_eval_log
 
@@ -415,7 +419,7 @@ def _write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], p
 
 
 def _write_parts(spec: Any, samples: Iterable[Any], path: Path) -> Iterator[ZipFile]:
-    """Logs of a few samples each; one without samples if there are none."""
+    """Yield logs of a few samples each. If there are no samples, yield a single empty log."""
     from inspect_ai.log import EvalLog, write_eval_log
 
     rest = iter(samples)
@@ -434,7 +438,7 @@ def _write_parts(spec: Any, samples: Iterable[Any], path: Path) -> Iterator[ZipF
 
 @dataclass(frozen=True)
 class Exported:
-    """A log that was written: its model, how many samples it contains, and how many the run is to have."""
+    """An exported log: its model, the number of its samples, and the number of planned samples."""
 
     path: Path
     lane: str
@@ -443,12 +447,12 @@ class Exported:
 
 
 def write_logs(run: Run, out: Path, scoring: Callable[[TaskData], Scoring]) -> list[Exported]:
-    """Write one log per lane of a run into the folder `out`: complete items only, as in reports.
+    """Write one log per pipeline of a run into the folder `out`. As in reports, incomplete items are left out.
 
     Raises:
         MissingExtra: Inspect AI is not installed.
-        InputError: a log of this run already exists there; none is written.
-        RunMismatch: prompts or items are not those that the run started with.
+        InputError: a log of this run already exists there, so no log is written.
+        RunMismatch: prompts or items have changed since the run started.
     """
     _check_installed()
     check_unchanged(run)
@@ -486,7 +490,7 @@ def _check_installed() -> None:
 
 
 def _lane_tasks(run: Run) -> list[TaskData]:
-    """The description of each lane's log: of a single judge, if several judged."""
+    """The description of each pipeline's log. If a run has several judges, each log has a single judge."""
     study, manifest = run.study, run.manifest
     first, several = study.first, study.several
     models = {role: [_public_entry(entry) for entry in entries] for role, entries in manifest.models.items()}
@@ -509,11 +513,11 @@ def _lane_tasks(run: Run) -> list[TaskData]:
 
 
 def _public_entry(entry: ModelEntry) -> ModelEntry:
-    """The entry without this machine's paths: logs are passed on."""
+    """The entry without paths of this machine, because logs are shared with other people."""
     return msgspec.structs.replace(entry, spec=public_spec(entry.spec))
 
 
 def _file_name(manifest: Manifest, task: TaskData) -> str:
-    """A log's name in Inspect's style, always the same for a lane of a run."""
+    """The name of a log's file in Inspect's style. It depends only on the run and the pipeline."""
     when = manifest.created.replace(":", "-")
     return f"{when}_{task.study}_{digest([manifest.items, task])[:22]}.eval"

@@ -1,7 +1,7 @@
-"""Logs of Inspect's as a run.
+"""The import of Inspect logs as a run.
 
-Logs may come from anyone. Only what a run consists of is taken from them, and none of it is trusted: Inspect's own
-reader, which loads everything, is not used.
+Logs may come from anyone, so only the parts needed for a run are read, and all of them are checked. Inspect's own
+reader is not used, because it loads the whole log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from overton.runs.event_loop import run_to_end
 from overton.runs.experiment import Experiment
 from overton.runs.folder import FILE, Manifest, write_items, write_texts
 from overton.runs.replay import recall_records
-from overton.runs.run import Run
+from overton.runs.run import Run, repeat_in_file
 from overton.studies.null_conditions import prompts_changed
 from overton.studies.paper import published_values
 from overton.studies.study import AnyStudy
@@ -37,13 +37,14 @@ from overton.studies.text_replacement import with_texts
 from overton.untrusted import Limit, Zip, converted, decode_json, read_bytes
 
 _MAX_LOG_BYTES = 200_000_000
-"""The most bytes of a JSON log; in an archive only members have a limit."""
+"""The most bytes of a JSON log. Archives have no limit as a whole, only their members."""
 
 _MEMBER_LIMIT = Limit(100_000_000)
-"""The most bytes of an archive's member, decompressed. A sample of ours takes a few hundred kilobytes."""
+"""The most bytes of an archive's member, decompressed. One of Overton's samples takes a few hundred kilobytes."""
 
 _STRING_OR_NAN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|\\.|(?P<nan>-?(?:NaN|Infinity))', re.DOTALL)
-"""Strings are matched so that the words in them stay; an escape outside of one, so that no byte is matched twice."""
+"""Strings are matched as a whole, so that the words 'NaN' and 'Infinity' in strings stay. Escapes outside strings are
+matched, so that no byte is read twice."""
 
 T = TypeVar("T")
 
@@ -65,13 +66,13 @@ class _EvalSpec(msgspec.Struct):
 
 
 class _LogHead(msgspec.Struct):
-    """The part of a log's head that is read; the rest is only for display."""
+    """The parts of a log's head that Overton reads. All other parts are only for display."""
 
     eval: _EvalSpec
 
 
 class _Sample(msgspec.Struct):
-    """The part of a sample that is read."""
+    """The parts of a sample that Overton reads."""
 
     id: str | int
     epoch: int
@@ -83,7 +84,7 @@ class _Sample(msgspec.Struct):
 
 
 class _LogSamples(msgspec.Struct):
-    """The samples of a log that is one JSON document."""
+    """The samples of a log that is a single JSON document."""
 
     samples: list[_Sample] | None = None
 
@@ -95,7 +96,7 @@ _decode_samples = msgspec.json.Decoder(_LogSamples).decode
 
 @dataclass(frozen=True)
 class LoggedSample:
-    """A sample: what it asks, the calls it made, and whether it finished."""
+    """A sample of a log: its item and condition, the calls that it made, and whether it finished (`whole`)."""
 
     id: str
     data: SampleData
@@ -105,7 +106,7 @@ class LoggedSample:
 
 @dataclass(frozen=True)
 class Log:
-    """A log's head: what it is about, and the ids of the planned samples, in plan order."""
+    """A log's header: its task, and the ids of the planned samples, in plan order."""
 
     path: Path
     task: TaskData
@@ -114,10 +115,10 @@ class Log:
     epochs: int
 
     def samples(self) -> Iterator[LoggedSample]:
-        """The first epoch's samples in the log, in plan order, except invalidated ones.
+        """The samples of the first epoch, in plan order. Invalidated samples are left out.
 
         Raises:
-            InputError: a sample is damaged, or not one of ours.
+            InputError: a sample is damaged, or not from an Overton task.
         """
         with _report_as_input_errors(self.path):
             for sample in _read_samples(self.path, self.planned):
@@ -142,13 +143,16 @@ def open_log(path: Path) -> Log:
     """Read a log's head.
 
     Raises:
-        InputError: it is not a log, not of an Overton task, or of a newer Overton.
+        InputError: the file is not a log of an Overton task, or was made by a newer version of Overton.
     """
     with _report_as_input_errors(path):
         spec = _read_head(path).eval
     data = (spec.metadata or {}).get(KEY)
     if not isinstance(data, dict):
-        reason = f"is a log of the task {quoted(spec.task)}, not of one of Overton's: it does not record what was asked"
+        reason = (
+            f"is a log of the task {quoted(spec.task)}, which is not one of Overton's, so it does not record the"
+            " questions"
+        )
         raise InputError([Problem(str(path), "", reason)])
     if data.get("format") != FORMAT:
         made, by = quoted(data.get("format")), quoted(data.get("overton"))
@@ -162,7 +166,7 @@ def open_log(path: Path) -> Log:
 
 
 def _to_utc(text: str) -> str:
-    """A time in ISO 8601, in UTC; one without a zone is taken to be UTC."""
+    """A time in ISO 8601, converted to UTC. A time without a zone is taken to be UTC."""
     time = datetime.fromisoformat(text)
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
@@ -173,14 +177,14 @@ def _read_head(path: Path) -> _LogHead:
     if path.suffix == ".json":
         return _decode_content(read_bytes(path.resolve(), _MAX_LOG_BYTES), _decode_head)
     with Zip(path, _MEMBER_LIMIT) as archive:
-        for name in (HEADER, START):  # an unfinished log has only the head written at its start
+        for name in (HEADER, START):  # an unfinished log has only START, which is written first
             if (content := archive.read(name)) is not None:
                 return _decode_member(name, content, _decode_head)
     raise Unreadable(f"contains no {HEADER}")
 
 
 def _read_samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
-    """Samples of the first epoch. A JSON log is read whole; an .eval log one sample at a time."""
+    """The samples of the first epoch. A JSON log is read as a whole, an .eval log one sample at a time."""
     if path.suffix == ".json":
         found = _decode_content(read_bytes(path.resolve(), _MAX_LOG_BYTES), _decode_samples).samples or ()
         by_id = {str(sample.id): sample for sample in found if sample.epoch == 1}
@@ -193,7 +197,7 @@ def _read_samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
                 continue
             sample = _decode_member(member, content, _decode_sample)
             if (str(sample.id), sample.epoch) != (name, 1):
-                raise Unreadable("contains a sample other than its name says", place=member)
+                raise Unreadable("contains another sample than its name says", place=member)
             yield sample
 
 
@@ -205,7 +209,7 @@ def _decode_member(name: str, content: bytes, decode: Callable[[Any], T]) -> T:
 
 
 def _decode_content(content: bytes, decode: Callable[[Any], T]) -> T:
-    """JSON as Inspect writes it: 'NaN' and 'Infinity' may occur in parts not read here."""
+    """Decode JSON as Inspect writes it. 'NaN' and 'Infinity' may occur in parts that Overton does not read."""
     try:
         return decode_json(content, decode)
     except Unreadable:
@@ -215,7 +219,8 @@ def _decode_content(content: bytes, decode: Callable[[Any], T]) -> T:
 
 
 def _replace_nan(content: bytes) -> bytes:
-    """The JSON with null for 'NaN' and 'Infinity'. Python's reader, which knows them, needs thirty times the memory."""
+    """The JSON with null in place of 'NaN' and 'Infinity'. Python's own reader accepts these words, but needs thirty
+    times the memory."""
     made, done = bytearray(), 0
     for found in _STRING_OR_NAN.finditer(content):
         if found["nan"]:
@@ -237,16 +242,17 @@ def _report_as_input_errors(path: Path) -> Iterator[None]:
 
 
 _IMPOSSIBLE_COUNT = 1 << 40
-"""More than any number of calls, or of tokens in a call."""
+"""A number that no count of calls or of tokens reaches."""
 _CALLS_PER_APPEND = 2_000
-"""Calls passed to the journal at a time. Logs are read in between, outside any event loop: Inspect has its own."""
+"""The number of calls passed to the journal at a time. Between two appends, logs are read outside any event loop,
+because Inspect runs its own event loop."""
 
 
 def study_of(log: Log, study: AnyStudy) -> AnyStudy:
-    """The study with the texts that a log's task had in place of its own.
+    """The study, with its texts replaced as in a log's task.
 
     Raises:
-        InputError: they cannot take that place; names the log and the text.
+        InputError: a text cannot be replaced by the log's text; the message names the log and the text.
     """
     try:
         return with_texts(study, log.task.replaced or {})
@@ -255,11 +261,11 @@ def study_of(log: Log, study: AnyStudy) -> AnyStudy:
 
 
 def check_same_run(logs: Sequence[Log], study: AnyStudy) -> None:
-    """Refuse logs that are not lanes of one run, or whose calls this version would make differently.
+    """Refuse logs if they are not from one run, or if this version of Overton would make other calls.
 
     Raises:
-        InputError: what differs between the logs, and where; a model that two of them measured.
-        RunMismatch: prompts that differ from those that the logs were made with.
+        InputError: the logs differ (the message lists the differences), or two logs measured the same model.
+        RunMismatch: prompts have changed since the logs were made.
     """
     first, *others = logs
     problems = [
@@ -277,19 +283,20 @@ def check_same_run(logs: Sequence[Log], study: AnyStudy) -> None:
 
 
 def make_run(logs: Sequence[Log], study: AnyStudy, out: Path) -> Run:
-    """Make a run folder of logs that are lanes of one run.
+    """Make a run folder from logs that are pipelines of one run.
 
-    What a log lacks (samples that were not run, failed or were invalidated), the run lacks too: it is then 'stopped',
-    names the incomplete items, and can be resumed. If the import fails, nothing is left behind.
+    Samples that the logs lack, because they were not run, failed or were invalidated, are also missing in the run. Such
+    a run is 'stopped', names the incomplete items, and can be resumed. If the import fails, the folder is removed.
 
     Raises:
         RunExists: `out` already exists.
         InputError: a log is damaged, or logs use one name for different items.
-        RunMismatch: a log's calls are not those of the study.
+        RunMismatch: a log's calls differ from those that the study makes.
     """
     with new_folder(out) as fresh:
         run = Run(fresh, _make_manifest(logs, study), study=study)
         _fill_folder(logs, run)
+        repeat_in_file(run)
     return Run(out, run.manifest, experiment=run.experiment)
 
 
@@ -335,7 +342,7 @@ def _replay_records(run: Run, lacking: str, named: str) -> None:
 
 
 def _make_manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
-    """The run's manifest, except for what follows from its items and records."""
+    """The run's manifest, without the fields that depend on its items and records."""
     task = logs[0].task
     first = study.first
     models = {role: list(task.models.get(role, [])) for role in study.role_names}
@@ -357,7 +364,7 @@ def _make_manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
 
 
 def _describe_left_out(logs: Sequence[Log], gathered: MergedSamples) -> Iterator[str]:
-    """Parts of logs that cannot be in a run: items without a sample, epochs after the first."""
+    """Descriptions of parts of logs that cannot be imported: items without a sample, and epochs after the first."""
     if not gathered.covers(logs[0].planned):
         yield "items without a sample in the logs"
     if any(log.epochs > 1 for log in logs):
@@ -365,7 +372,7 @@ def _describe_left_out(logs: Sequence[Log], gathered: MergedSamples) -> Iterator
 
 
 def _differences(log: Log, other: Log, study: AnyStudy) -> Iterator[str]:
-    """Everything that lanes of one run have in common and in which two logs differ."""
+    """Differences between two logs in properties that all pipelines of a run have in common."""
     for what in ("study", "seed", "options", "prompts", "left_out", "replaced"):
         if getattr(log.task, what) != getattr(other.task, what):
             yield what
@@ -376,7 +383,7 @@ def _differences(log: Log, other: Log, study: AnyStudy) -> Iterator[str]:
 
 
 def _find_missing_roles(log: Log, study: AnyStudy) -> Iterator[Problem]:
-    """Roles without an answerer that the study needs."""
+    """Problems with roles that the study needs but for which the log names no model."""
     for role in study.role_names:
         if role not in study.optional and not log.task.models.get(role):
             yield Problem(str(log.path), role, f"is damaged: it names no model for the role {role}")
@@ -390,10 +397,15 @@ def _find_repeated_models(logs: Sequence[Log], first: str) -> Iterator[Problem]:
             earlier = seen.setdefault(entry.identity, log.path)
             namesake = named.setdefault(entry.name, log.path)
             if earlier == log.path != namesake:
-                reason = f"is another model's name in {namesake}: names in a run are unique, so import one of them"
+                reason = (
+                    f"is another model's name in {namesake}: names in a run are unique, so import only one of the two"
+                    " logs"
+                )
                 yield Problem(str(log.path), entry.name, reason)
             if earlier != log.path:
-                yield Problem(str(log.path), entry.name, f"is already measured in {earlier}: import one of them")
+                yield Problem(
+                    str(log.path), entry.name, f"is already measured in {earlier}: import only one of the two logs"
+                )
 
 
 def _check_prompts(log: Log, study: AnyStudy) -> None:
@@ -406,13 +418,13 @@ def _check_prompts(log: Log, study: AnyStudy) -> None:
 
 @dataclass
 class MergedSamples:
-    """The samples of several logs combined: each item once, each call once.
+    """The samples of several logs combined.
 
-    Items are in the order in which samples mention them.
+    Each item and each call occurs once. Items are in the order of their first samples.
 
-    `samples` has the ids of all that were read, `unfinished` counts those that did not finish, and `contradicting`
-    those that got another answer to a call that a run makes once, as after an `eval-retry` without a cache: their
-    calls are left out.
+    `samples` has the ids of all samples read, and `unfinished` counts the samples that did not finish. `contradicting`
+    counts samples that disagree with earlier samples about the answer to a shared call, which a run makes only once.
+    Samples can disagree after an `eval-retry` without a cache. The calls of contradicting samples are left out.
     """
 
     study: AnyStudy
@@ -427,8 +439,8 @@ class MergedSamples:
         """The rows that a sample adds to the journal.
 
         Raises:
-            InputError: its item is not the one that an earlier sample has under this name; a call is damaged; another
-                log has a different answer to a call that a run makes once.
+            InputError: an earlier sample has a different item of the same name, or a call is damaged. Also if two logs
+                have different answers to a shared call.
         """
         self._add_item(log, sample)
         self.samples.add(sample.id)
@@ -444,11 +456,11 @@ class MergedSamples:
         """The reasons why a run of these samples may be incomplete."""
         reasons = [f"{self.unfinished} of the samples did not finish"] if self.unfinished else []
         if self.contradicting:
-            reasons.append(f"{self.contradicting} got a different answer to a call that all share")
+            reasons.append(f"{self.contradicting} got a different answer to a call that all samples share")
         return "; ".join(reasons or ["the logs do not contain all samples"])
 
     def covers(self, planned: Iterable[str]) -> bool:
-        """Whether every planned sample belongs to a known item; a sample's id is ITEM/CONDITION."""
+        """Whether every planned sample belongs to a known item. A sample's id is ITEM/CONDITION."""
         known = tuple(f"{item}/" for item in self.items)
         return all(name in self.samples or name.startswith(known) for name in planned)
 
@@ -464,14 +476,15 @@ class MergedSamples:
             raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)])
 
     def _agrees(self, log: Log, sample: LoggedSample, entry: JournalEntry) -> bool:
-        """Whether a shared call's outcome is the known one, if there is one."""
+        """Whether a call's outcome agrees with the known outcome of the same shared call. True if the call is not
+        shared or its outcome is not known yet."""
         if entry.place.trial or entry.identity.slot not in self._shared_outcomes:
             return True
         said, where = self._shared_outcomes[entry.identity.slot]
         if said != _outcome_text(entry.outcome) and where != log.path:
             reason = (
-                f"{entry.place.speaker} got the same prompt as in {where}, once for all trials, and its answer differs:"
-                " the two cannot be one run. Import each on its own; 'overton report RUN RUN' compares them"
+                f"{entry.place.speaker} got the same shared prompt as in {where} but answered differently, so the two"
+                " logs cannot be one run. Import each log alone; 'overton report RUN RUN' compares the runs"
             )
             raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)])
         return said == _outcome_text(entry.outcome)
@@ -488,7 +501,7 @@ class MergedSamples:
 
 
 def _outcome_text(outcome: Reply | Failure) -> str:
-    """The part of an outcome that enters other calls."""
+    """The text of an outcome. Only this part of an outcome can be quoted in other calls."""
     return outcome.text if isinstance(outcome, Reply) else f"{outcome.kind}: {outcome.message}"
 
 
@@ -506,7 +519,7 @@ def _journal_entry(log: Log, sample: LoggedSample, call: CallData) -> JournalEnt
 
 
 def _is_storable(call: CallData) -> bool:
-    """Whether its numbers can be stored in a journal and a table."""
+    """Whether a call's numbers can be stored in a journal and a table."""
     usage = call.reply.usage if call.reply else Usage()
     return all(
         0 <= (number or 0) < _IMPOSSIBLE_COUNT for number in (call.number, usage.input_tokens, usage.output_tokens)

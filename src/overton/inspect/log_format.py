@@ -1,8 +1,7 @@
-"""The content of our logs for Overton, and how Inspect's viewer shows them.
+"""The data that Overton stores in Inspect logs, and the display of these logs in Inspect's viewer.
 
-A log records the run, what each sample asks, and each call's outcome, and so can become a run folder again: its calls
-are the journal's rows, from which `conduct` rebuilds the records. So nothing that a measure depends on is read from a
-log's prose.
+A log records the run, each sample's questions, and each call's outcome, so it can be turned into a run folder again.
+Records are rebuilt from the log's calls, as from a journal. So measures do not depend on the log's readable text.
 """
 
 from __future__ import annotations
@@ -18,20 +17,21 @@ from overton.studies.null_conditions import null_of
 
 FORMAT = 2
 KEY = "overton"
-"""The key of a task's `TaskData` in its metadata, and of a sample's `SampleData` in its."""
+"""The key of `TaskData` in a task's metadata, and of `SampleData` in a sample's metadata."""
 CALLS = "overton:calls"
-"""The key of a sample's calls in its store, in the order in which their outcomes came."""
+"""The key of a sample's calls in its store. Calls are in the order in which their outcomes arrived."""
 RECORDS = "records"
 """The key of the sample's records, as JSON objects, in its score's metadata."""
 CONDITION = "condition"
-"""The key of the sample's condition there."""
+"""The key of the sample's condition in its score's metadata."""
 
 
 class TaskData(msgspec.Struct, frozen=True):
-    """A run without its items: the fields of the same names in a run's manifest.
+    """The description of a run without its items.
 
-    `models` has one model for the study's first role, or with `together` all that meet: a log is one lane. `replaced`
-    has the texts that replace the study's own, by name; it is absent if there are none.
+    Fields have the same meaning as in a run's manifest. A log contains one pipeline. So `models` has one model for the
+    study's first role, or all models if they interact. `replaced` has the texts that replace the study's own, by name;
+    it is absent if no text was replaced.
     """
 
     study: str
@@ -59,7 +59,7 @@ class SampleData(msgspec.Struct, frozen=True):
 
 
 class CallData(msgspec.Struct, frozen=True):
-    """A row of a journal; `slot` and `content` in hexadecimal, `failure` replaces `reply` if it failed."""
+    """A row of a journal. `slot` and `content` are in hexadecimal. A failed call has `failure` in place of `reply`."""
 
     slot: str
     content: str
@@ -72,33 +72,36 @@ class CallData(msgspec.Struct, frozen=True):
 
 
 def call_data(identity: Identity, place: CallKey, outcome: Reply | Failure) -> CallData:
-    """A call and its outcome as in a sample's store."""
+    """A call and its outcome in the format of a sample's store."""
     reply, failure = (None, outcome) if isinstance(outcome, Failure) else (outcome, None)
     return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)
 
 
 def null_scorer(scorer: str) -> str:
-    """The scorer of samples in null conditions, in a task whose other samples have `scorer`."""
+    """The name of the scorer for samples in null conditions, if all other samples are scored by `scorer`."""
     return f"{scorer}_null"
 
 
 def location_of(plural: str, digest: str) -> str:
-    """Where a task's items come from: which they are, by the digest in a run's manifest.
+    """The location of a task's items, as shown in logs.
 
-    A path would say something about the machine, and NAME/NAME would be taken for a dataset of the Hugging Face hub.
+    The location contains the items' digest from the run's manifest. A path would tell readers about the machine, and
+    NAME/NAME would look like a dataset of the Hugging Face hub.
     """
     return f"overton:{plural}/{digest}"
 
 
 def span_name(trial: Trial) -> str:
-    """A trial's name in a transcript: without its item, and without slashes, at which the viewer truncates names."""
+    """A trial's name in a transcript, without its item, and without slashes, because the viewer truncates names at
+    slashes."""
     return trial.name.removeprefix(f"{trial.item}/").replace("/", " ")
 
 
 def viewer_config(scorer: str) -> Any:
-    """The list of samples with the columns that distinguish them, and all text shown verbatim.
+    """The configuration of Inspect's viewer: the columns of its list of samples, and the display of all text without
+    formatting.
 
-    Items, pages and replies are foreign text: the viewer is set to render no markup, link or image in them.
+    Items, pages and replies are untrusted, so the viewer must not render their markup, links or images.
     """
     from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
 
@@ -110,10 +113,11 @@ def viewer_config(scorer: str) -> Any:
         *(TaskSamplesColumn(id=name) for name in shown[3:]),
         *(TaskSamplesColumn(id=name, visible=False) for name in hidden),
     ]
-    view = TaskSamplesView(name="Items in conditions", columns=columns, multiline=False)
+    view = TaskSamplesView(name="Items by condition", columns=columns, multiline=False)
     return ViewerConfig(trust_content=False, task_samples_view=view)
 
 
 def inspect_name(name: str, identity: str) -> str:
-    """A model's name for Inspect; for a server given by its address, its identity, which does not contain it."""
+    """A model's name for Inspect. If the user gave a server's address, the name is the model's identity, which does not
+    contain the address."""
     return identity if "://" in name else name.removeprefix("inspect/")

@@ -1,4 +1,4 @@
-"""Runs as Inspect logs, and Inspect logs of our tasks as runs."""
+"""Export of runs as Inspect logs, and import of logs of Overton tasks as runs."""
 
 from __future__ import annotations
 
@@ -29,27 +29,28 @@ T = TypeVar("T")
 
 
 LOGS = "logs"
-"""Where Inspect itself looks for logs by default."""
+"""The folder in which Inspect looks for logs by default."""
 _LOG_SUFFIXES = (".eval", ".json")
 
 
 def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
-    """Write a run as Inspect AI logs, which `inspect view` opens: one per model, or a single one if models interact.
+    """Write a run as Inspect AI logs, which `inspect view` opens: one log per model, or a single log if models
+    interact.
 
     Example: `overton.export_run("runs/first", out="logs")`.
 
-    Nothing is asked; the run is not changed. Incomplete items are left out.
+    Overton makes no calls and does not change the run. Incomplete items are left out.
 
     Raises:
-        InputError: the run's study has no task; a log of it is already in `out`.
-        RunMismatch: prompts or items are not those that the run started with.
+        InputError: the run's study has no task, or a log of the run is already in `out`.
+        RunMismatch: prompts or items have changed since the run started.
         MissingExtra: Inspect AI is not installed.
     """
     opened = open_run(run)
     study = opened.study
     if study.kind != "asks":
         raise InputError(
-            [Problem(str(run), "", f"is a run of {study.name}, which makes items: it has no task in Inspect")]
+            [Problem(str(run), "", f"is a run of {study.name}, which makes items and has no task in Inspect")]
         )
     from overton.inspect import export_logs
 
@@ -58,17 +59,20 @@ def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
 
 
 def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) -> Run:
-    """Turn logs of one of our tasks, one per model, into a run, which can be reported, resumed and extended as usual.
+    """Turn the logs of an Overton task, one per model, into a run, which can be reported, resumed and extended as
+    usual.
 
     Example: `overton.import_logs(["logs/2026-11-22_STUDY.eval"], out="runs/from-inspect")`.
 
-    `logs` are files or folders of them. The records are made again from the calls in the logs. If samples are missing
-    or failed, the run is stopped, and `resume` asks the rest. `out` defaults to a folder below `runs/` named by study
-    and time.
+    `logs` are files or folders of log files. Overton rebuilds the records from the calls in the logs. If samples are
+    missing or failed, the run is 'stopped', and `resume` makes the missing calls. By default, `out` is a folder below
+    `runs/`, named after the study and the time.
 
     Raises:
-        InputError: a file that is not one of our logs, or is damaged; logs of different runs, and in what they differ.
-        RunMismatch: prompts have changed since, or a log contains something that the study does not ask.
+        InputError: a file is not a log of an Overton task or is damaged, or logs are of different runs (the message
+            says in what they differ).
+        RunMismatch: prompts have changed since the logs were made, or a log contains a call that the study does not
+            make.
     """
     if not logs:
         raise InputError([Problem("import", "", "name at least one log")])
@@ -76,10 +80,10 @@ def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) ->
 
 
 def _find_logs(named: Sequence[str | Path]) -> list[Path]:
-    """The given logs, including those in folders, each once.
+    """The named logs and the logs in named folders, without repetitions.
 
     Raises:
-        InputError: a folder without logs.
+        InputError: a named folder has no logs.
     """
     found: dict[Path, None] = {}
     for path in map(Path, named):
@@ -96,7 +100,7 @@ def _import_files(paths: Sequence[Path], out: str | Path | None) -> Run:
     logs = [import_logs.open_log(path) for path in paths]
     study = study_named(logs[0].task.study)
     if study.kind != "asks":
-        reason = f"says that it is of {study.name}, which has no task in Inspect"
+        reason = f"is a log of {study.name}, which has no task in Inspect"
         raise InputError([Problem(str(logs[0].path), "", reason)])
     study = import_logs.study_of(logs[0], study)
     import_logs.check_same_run(logs, study)
@@ -105,7 +109,8 @@ def _import_files(paths: Sequence[Path], out: str | Path | None) -> Run:
 
 
 def _run_outside_loop(work: Callable[[], T]) -> T:
-    """Work in a thread if an event loop is running already (a notebook's): Inspect would patch that loop."""
+    """Do the work in a thread if an event loop is already running (in a notebook), because Inspect would patch that
+    loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -115,7 +120,8 @@ def _run_outside_loop(work: Callable[[], T]) -> T:
 
 
 def _scoring_of(task: TaskData, *, weighted: bool) -> Scoring:
-    """Scores and figures as in the study's task; no figures if trials have weights, since Inspect counts them alike."""
+    """The scoring of the study's task. It has no figures if trials have weights, because Inspect gives all samples the
+    same weight."""
     from overton.inspect.export_logs import Scoring
 
     study = study_named(task.study)
@@ -141,7 +147,8 @@ def _no_figures(table: pl.DataFrame) -> list[Figure]:
 
 
 def _task_arguments(task: TaskData) -> dict[str, Any]:
-    """The parameters with which the study's task asks as this run did, except its items; defaults are left out."""
+    """The parameters with which the study's task would make the same calls as this run. Items and default values are
+    left out."""
     study = study_named(task.study)
     given, default = converted(stored_options(study.options, task.options), study.options), study.options()
     own: dict[str, Any] = {
@@ -149,7 +156,7 @@ def _task_arguments(task: TaskData) -> dict[str, Any]:
         for field in fields_of(study.options)
         if not field.option.follows and (value := getattr(given, field.name)) != getattr(default, field.name)
     }
-    # The content of a file is given as the run keeps it, since nobody knows where the file was.
+    # A file is given by its content, as kept in the run, because its location is unknown.
     reading = {field.name for field in fields_of(study.items.reading)}
     kept = {name: task.options[name] for name in reading & task.options.keys()}
     own |= {name: value for name, value in kept.items() if isinstance(value, list | dict)}
@@ -160,7 +167,8 @@ def _task_arguments(task: TaskData) -> dict[str, Any]:
 
 
 def _spell_value(field: Field, value: Any) -> Any:
-    """A value as `-T` takes it: a setting left to the endpoint is 'own', an order of agents is '2-1-3'."""
+    """A value as written after `-T`. For example, a setting left to the endpoint is 'own', and an order of agents is
+    '2-1-3'."""
     if not field.several or value is None:
         return value
     return [member if isinstance(member, int | float | str) else field.word(member) for member in value]

@@ -1,4 +1,5 @@
-"""Overton's own models inside Inspect AI: `--model overton/embedded/smollm2-135m`, `-M KEY=VALUE` as `--model-arg`."""
+"""Overton's own models inside Inspect AI, as in `--model overton/embedded/smollm2-135m`. Inspect's `-M KEY=VALUE`
+corresponds to Overton's `--model-arg`."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _STOP_REASONS = {"stop": "stop", "length": "max_tokens", "end_turn": "stop", "co
 
 @dataclass(frozen=True)
 class OwnModel:
-    """A model of ours as in a run's manifest."""
+    """One of Overton's models, as described in a run's manifest."""
 
     spec: str
     arguments: tuple[tuple[str, str], ...]
@@ -38,9 +39,10 @@ class OwnModel:
 
 
 class OvertonAPI(ModelAPI):  # type: ignore[misc]
-    """A model of ours as one of Inspect's. It can be held to a form, which arrives in the request's extra body.
+    """An Overton model as a model of Inspect AI.
 
-    Retries, pacing and settings are Inspect's; model arguments that would set these are refused.
+    Its replies can be constrained to a reply format, which arrives in the request's extra body. Inspect handles
+    retries, pacing and settings, so model arguments for them are refused.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
         return _model_output(self.model_name, reply)
 
     async def _answerer_in_loop(self) -> Answerer:
-        """The answerer, reopened if the event loop has changed: connections belong to one loop."""
+        """The answerer, reopened if the event loop has changed, because connections belong to one loop."""
         loop = asyncio.get_running_loop()
         if self._loop not in (None, loop):
             self._model = open_model(self.model_name, self._arguments)
@@ -96,11 +98,11 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
         return decide(ex.retry_after)
 
     def max_connections(self) -> int:
-        """As many as the model takes at a time."""
+        """The number of calls that the model takes at a time."""
         return self._model.connections
 
     def connection_key(self) -> str:
-        """Each model is paced separately."""
+        """A key per model, because Inspect paces models with different keys separately."""
         return self._model.answerer.identity
 
     async def aclose(self) -> None:
@@ -109,7 +111,8 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
 
 
 def _check_unset(settings: Settings) -> None:
-    """Refuse settings among the model's arguments: Inspect has its own flags for them and would not see these."""
+    """Refuse settings among the model's arguments. Inspect has its own flags for settings, and would not know settings
+    given as model arguments."""
     if given := [name for name, value in msgspec.to_builtins(settings).items() if value]:
         raise InputError([Problem(f"-M {name}", "", f"use --{name.replace('_', '-')} instead") for name in given])
 

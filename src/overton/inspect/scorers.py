@@ -1,6 +1,7 @@
-"""How samples are scored, and what is measured over all of them: by the study's own measures, from its records.
+"""Scorers of single samples, and metrics over all samples. Both are computed from records by the study's own measures.
 
-Names that a log uses are registered with Inspect on import; the code that computes them is imported on first use.
+The names that a log uses are registered with Inspect when this module is imported. The code that computes scores is
+imported on first use.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ if TYPE_CHECKING:
 
 
 @metric(scores="unreduced")
-def figures(study: str, models: list[str], held: bool = False) -> Metric:
-    """A study's first figures; `models` are the names of those measured.
+def figures(study: str, models: list[str], held: bool = False, **of: bool) -> Metric:
+    """A study's first figures; `models` are the names of the measured models.
 
-    `held` says that a grammar held answers to their form: it is recorded among the metric's options.
+    `held` is True if a grammar constrained answers to their reply format. `prompted` is True if the task has system
+    prompts, and is left out otherwise. The metric's options record `held` and `prompted`.
     """
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         from overton.inspect.scores import figures_of_records
 
         records = [record for score in scores for record in _records_of(score.score)]
-        return figures_of_records(study, records, models, held=held)
+        return figures_of_records(study, records, models, held=held, **of)
 
     return compute
 
@@ -42,7 +44,8 @@ def _records_of(score: Score) -> Sequence[Any]:
 
 
 def _make_scorer(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer:
-    """The scorer of samples in null conditions, or of all others: each leaves the other's samples unscored."""
+    """The scorer of samples in null conditions, or the scorer of all other samples. Each leaves samples of the other
+    kind unscored."""
     from overton.inspect.log_format import KEY, SampleData, null_scorer
     from overton.inspect.scores import score_of, scorer_name
 
@@ -55,9 +58,7 @@ def _make_scorer(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer
 
             records = take_records(state)
             if records is None:
-                raise prerequisite(
-                    "Overton's logs cannot be scored again: 'overton import LOG' makes their records again"
-                )
+                raise prerequisite("Overton's logs cannot be scored again: 'overton import LOG' rebuilds their records")
             data = converted(state.metadata[KEY], SampleData)
             if data.null != null:
                 return None
@@ -69,16 +70,19 @@ def _make_scorer(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer
     return conducted()
 
 
-def scorers_of(study: str, entries: Sequence[ModelEntry], with_nulls: bool) -> list[Scorer]:
-    """The scorers for a study and the models that it measures, the second for null conditions, if any are asked."""
+def scorers_of(study: str, entries: Sequence[ModelEntry], with_nulls: bool, prompted: bool) -> list[Scorer]:
+    """The scorers for a study and the models that it measures. If there are null conditions, they have a second scorer.
+    `prompted` is True if the same questions are asked under several system prompts."""
     held = any(entry.holds_form for entry in entries)
     _register_results()
-    own = _make_scorer(study, [figures(study, [entry.name for entry in entries], held)], null=False)
+    models, of = [entry.name for entry in entries], {"prompted": True} if prompted else {}
+    own = _make_scorer(study, [figures(study, models, held, **of)], null=False)
     return [own, _make_scorer(study, [], null=True)] if with_nulls else [own]
 
 
 def _register_results() -> None:
-    """Have Inspect call us when a task ends. Not on import: Inspect announces the hooks that it finds at its start."""
+    """Have Inspect call Overton when a task ends. This is not done on import, because Inspect announces the hooks that
+    it finds when it starts."""
 
     @hooks(name="overton_results", description="gives each of Overton's figures its own standard error")
     class FigureHooks(Hooks):  # type: ignore[misc] # whose types are not looked into
@@ -87,10 +91,10 @@ def _register_results() -> None:
 
 
 async def _rewrite_results(log: Any) -> None:
-    """Replace what Inspect's metric found by the same figures, each with its own standard error and sample size.
+    """Replace the results of Inspect's metric by the same figures, each with its own standard error and sample size.
 
-    A metric can give many numbers or one with its standard error, not many with one each. A log that an eval did not
-    finish keeps the metric's, without standard errors.
+    An Inspect metric can return several numbers, or one number with a standard error, but not several numbers with
+    standard errors. The log of an unfinished eval keeps the metric's results, without standard errors.
     """
     from inspect_ai.log import read_eval_log_async, write_eval_log_async
 

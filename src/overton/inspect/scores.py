@@ -18,7 +18,9 @@ from overton.runs.folder import ModelEntry
 from overton.runs.prompt_folder import GivenPrompts
 from overton.runs.setup import set_up
 from overton.studies.measurement import Headline
+from overton.studies.measures import key_in
 from overton.studies.null_conditions import chosen_nulls, split_nulls
+from overton.studies.prompted_models import is_split, tables_by_prompt
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 from overton.untrusted import converted
@@ -32,24 +34,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Figure:
-    """One number over a log's samples: `name` is its metric's name.
+    """One number over a log's samples.
 
-    `estimate.n` is the number of answers or items that it rests on. `null` names the null condition that it is of, ''
-    for the design. `judge` has the scorer's parameters that name the judge whose labels it rests on, as Inspect's own
-    model-graded scorers do; empty if it rests on none.
+    `estimate.n` is the number of answers or items behind the figure. `null` names the figure's null condition, '' for
+    the design. `judge` has scorer parameters that name the judge, as in Inspect's own model-graded scorers. It is empty
+    if the figure does not use a judge's labels. `prompt` names the user's system prompt if a task asks the same
+    questions under several prompts; otherwise it is ''.
     """
 
-    name: str
+    measure: str
     estimate: Estimate
     null: str = ""
     judge: Mapping[str, Any] = field(default_factory=dict)
+    prompt: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the figure's metric."""
+        return key_in(self.measure, self.prompt, "")
 
 
 def eval_scores(figures: Sequence[Figure], scorer: str) -> list[Any]:
-    """The figures as Inspect's scores: each has its value, and `stderr` if it has a standard error.
+    """The figures as Inspect's scores. Each score has its value, and `stderr` if the figure has a standard error.
 
-    `scored_samples` is what the figure rests on, since readers take it as the size of the sample behind the error; how
-    many samples were scored is in the log's `completed_samples`.
+    `scored_samples` is the number of answers or items behind the figure, because readers of logs take `scored_samples`
+    for the sample size of the standard error. The number of Inspect samples is in the log's `completed_samples`.
     """
     from inspect_ai.log import EvalMetric, EvalScore
 
@@ -73,21 +82,23 @@ def eval_scores(figures: Sequence[Figure], scorer: str) -> list[Any]:
 
 
 def _score_name(figure: Figure, scorer: str) -> str:
-    """A name that no sample's score has: tools would take the scores of samples for parts of a figure of that name."""
+    """A name for a figure's score that differs from the names of samples' scores. Otherwise tools would treat the
+    scores of samples as parts of the figure."""
     name = f"{figure.name}_under_{figure.null}" if figure.null else figure.name
     return f"{name}_overall" if name in (scorer, null_scorer(scorer)) else name
 
 
 def _interval_metadata(estimate: Estimate) -> dict[str, Any]:
-    """How the interval was computed, and the interval if there is one."""
+    """The method of the interval, and the interval if there is one."""
     found: dict[str, Any] = {"method": estimate.method}
     if isfinite(estimate.low) and isfinite(estimate.high):
         found |= {"low": estimate.low, "high": estimate.high, "level": estimate.level}
     return found
 
 
-Measuring = Callable[[str, Sequence[ModelEntry], bool], list[Any]]
-"""The scorers for a study and the models that it measures; with one for null conditions if any are asked."""
+Measuring = Callable[[str, Sequence[ModelEntry], bool, bool], list[Any]]
+"""A function that makes the scorers of a task from the study's name, its models, whether it has null conditions, and
+whether it has system prompts."""
 
 
 def make(
@@ -103,14 +114,16 @@ def make(
     prompts: GivenPrompts | None = None,
     trials_at_once: int = 10,
     cache: bool = True,
+    anyway: bool = False,
     **options: Any,
 ) -> Any:
-    """The task of a study; parameters are those of `overton.run`, models are Inspect's.
+    """The task of a study.
 
-    `agents` is how many models interact, in studies where they do; `sources` are the roles that search and read pages.
+    Parameters are those of `overton.run`, and models are Inspect's. `agents` is the number of models in studies where
+    models interact; `sources` are the roles that search and read pages.
 
     Raises:
-        InputError: anything wrong with the arguments; nothing was asked.
+        InputError: an argument is wrong; no call was made.
     """
     found = study_named(study)
     check_backend(found.name)
@@ -124,29 +137,30 @@ def make(
     models = model_entries(roomy, seed, agents)
     answerers = answerers_of(roomy, seed, agents, models, searched)
     hosted = HostedStudy(
-        answerers, ready.experiment.items, ready.experiment.options, trials_at_once, cache, ready.left_out
+        answerers, ready.experiment.items, ready.experiment.options, trials_at_once, cache, ready.left_out, anyway
     )
-    with_nulls = bool(chosen_nulls(found.nulls, ready.experiment.options))
-    return make_task(hosted, measuring(found.name, models[found.first], with_nulls))
+    chosen = ready.experiment.options
+    with_nulls, prompted = bool(chosen_nulls(found.nulls, chosen)), is_split(found, msgspec.to_builtins(chosen))
+    return make_task(hosted, measuring(found.name, models[found.first], with_nulls, prompted))
 
 
 _FAILED_FIGURE = "failed"
-"""The figure that says how many of a log's records are of calls that failed."""
+"""The name of the figure for the proportion of a log's records whose call failed."""
 _MAX_CELL_CHARACTERS = 60
-"""Most characters of a cell shown."""
+"""The maximum number of characters shown of a cell."""
 _MAX_ROWS = 200
 
 
 def scorer_name(study: str) -> str:
-    """The name of a study's task and its scorer."""
+    """The name of a study's scorer, which is also the name of its task."""
     return study.replace("-", "_")
 
 
 def score_of(study: str, records: Sequence[Any], condition: str, answer: str) -> Any:
-    """Inspect's score of one sample's records: a number to sort by, a table to read, and the records themselves.
+    """Inspect's score of one sample's records. It has a number to sort by, a table to read, and the records themselves.
 
-    `answer` is the model's reply, of the first trial. If there is none the table is in the metadata only, since tools
-    that look for an answer take the explanation instead.
+    `answer` is the model's reply in the first trial. Without a reply, the table is only in the metadata, because tools
+    would treat the score's explanation as the answer.
     """
     from inspect_ai.scorer import Score
 
@@ -161,31 +175,46 @@ def score_of(study: str, records: Sequence[Any], condition: str, answer: str) ->
 
 
 def figures_of_records(
-    study: str, records: Sequence[Mapping[str, Any]], models: Sequence[str], *, held: bool = False
+    study: str,
+    records: Sequence[Mapping[str, Any]],
+    models: Sequence[str],
+    *,
+    held: bool = False,
+    prompted: bool = False,
 ) -> dict[str, float]:
     """The figures of the design by name, from records as stored in scores' metadata; see `figures_of_study`."""
-    found = figures_of_study(study, table_of(study, records), models, held=held)
+    found = figures_of_study(study, table_of(study, records), models, held=held, prompted=prompted)
     return {figure.name: figure.estimate.value for figure in found if not figure.null}
 
 
 def table_of(study: str, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The outcome table of records as stored in scores' metadata."""
+    """The outcome table from records as stored in scores' metadata."""
     from overton.engine.records import columns_of, record_type_columns
 
     kind = study_named(study).record
     return columns_of([converted(record, kind) for record in records], record_type_columns(kind))
 
 
-def figures_of_study(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> list[Figure]:
-    """A study's first figures, from the records of a log.
+def figures_of_study(
+    study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False, prompted: bool = False
+) -> list[Figure]:
+    """Compute figures from the records of a log.
 
-    Then, of the answers that no figure shows, the shares of each kind, and the share of failed records; then the same
-    measures under each null condition that was asked. Figures without a value are left out. `models` are the names of
-    those measured, a single one if each has its own lane; with `held`, a grammar held answers to their form.
+    With `prompted`, figures are computed separately for each system prompt. The study's headline figures come first.
+    Then come the proportions of other kinds of answers, and of failed records. The last figures are the study's
+    measures in each null condition in the log. Figures without a value are left out. `models` has the names of the
+    measured models. It has a single name if each model has a separate pipeline. `held` is True if a grammar constrained
+    answers to their reply format.
     """
     measuring, headline = measuring_of(study_named(study)), _headline(study)
     if not table.height or not headline.item:
         return []
+    if prompted:
+        return [
+            replace(figure, prompt=prompt)
+            for prompt, own in tables_by_prompt(study_named(study), table)
+            for figure in figures_of_study(study, own, models, held=held)
+        ]
     design, nulls = split_nulls(_add_model_columns(study, table, models, held), study_named(study).nulls)
     results = Results(design, models=[MeasuredModel(name, name) for name in models], nulls=nulls)
     found = [
@@ -208,7 +237,7 @@ def _headline_figures(measuring: Any, headline: Headline[Any, Any], results: Res
 
 
 def _answer_figures(headline: Headline[Any, Any], design: pl.DataFrame) -> Iterator[Figure]:
-    """Shares of answers that figures do not show, and of records whose call failed."""
+    """Proportions of kinds of answers that the study's figures do not show, and of records whose call failed."""
     for name, count, of in headline.answers(design) if design.height else ():
         yield Figure(name, _share(count, of))
     if "failure" in design.columns:
@@ -218,7 +247,7 @@ def _answer_figures(headline: Headline[Any, Any], design: pl.DataFrame) -> Itera
 def _share(count: int, of: int) -> Estimate:
     from overton.statistics import NO_INTERVAL, Estimate
 
-    return Estimate(count / of if of else nan, nan, nan, of, NO_INTERVAL + "a count of what is in the log")
+    return Estimate(count / of if of else nan, nan, nan, of, NO_INTERVAL + "a count of samples in the log")
 
 
 def _null_figures(study: str, results: Results) -> Iterator[Figure]:
@@ -233,19 +262,20 @@ def _null_figures(study: str, results: Results) -> Iterator[Figure]:
 
 
 def figures_of_task(task: TaskData, table: pl.DataFrame) -> list[Figure]:
-    """The figures of a task's records; those that rest on a judge's labels name the judge and its prompt."""
+    """The figures of a task's records. Figures that depend on a judge's labels name the judge and its prompt."""
     study = study_named(task.study)
     entries = task.models[study.first]
     held = any(entry.holds_form for entry in entries)
-    found = figures_of_study(study.name, table, [entry.name for entry in entries], held=held)
+    models, prompted = [entry.name for entry in entries], is_split(study, task.options)
+    found = figures_of_study(study.name, table, models, held=held, prompted=prompted)
     return [replace(figure, judge=_judge_params(task, figure)) for figure in found]
 
 
 def _judge_params(task: TaskData, figure: Figure) -> dict[str, Any]:
     """The parameters by which Inspect's own scorers name their judge."""
     study, headline = study_named(task.study), _headline(task.study)
-    judges = task.models.get(headline.judge(figure.name, task.options), [])
-    if not judges or figure.name == _FAILED_FIGURE:
+    judges = task.models.get(headline.judge(figure.measure, task.options), [])
+    if not judges or figure.measure == _FAILED_FIGURE:
         return {}
     texts = study.prompts() | (task.replaced or {})
     prompts = [text for name, text in texts.items() if name.startswith(headline.judge_prompts)]
@@ -256,7 +286,7 @@ def _judge_params(task: TaskData, figure: Figure) -> dict[str, Any]:
 
 
 def _headline(study: str) -> Headline[Any, Any]:
-    """The study's headline; without one there are no figures, and records are shown unchanged."""
+    """The study's headline. A study without a headline has no figures, and its records are shown unchanged."""
     named = study_named(study)
     said = "This study declares no figures; its records are in the metadata."
     bare: Headline[Any, Any] = Headline(lambda _: iter(()), "", lambda _: nan, said, named.record.__struct_fields__)
@@ -264,7 +294,7 @@ def _headline(study: str) -> Headline[Any, Any]:
 
 
 def _add_model_columns(study: str, table: pl.DataFrame, models: Sequence[str], held: bool) -> pl.DataFrame:
-    """The table as in a run's records: with the model's name, unless every row has it anyway."""
+    """The table with the model's name added, as in a run's records, unless every row already has it."""
     import polars as pl
 
     if study_named(study).together:

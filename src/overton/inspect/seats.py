@@ -1,4 +1,4 @@
-"""Inspect's models as seats and entries, and their settings."""
+"""Conversion of Inspect's models, with their settings, into seats and manifest entries."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from overton.studies.study import AnyStudy, Role
 from overton.untrusted import converted
 
 FORM = "overton_form"
-"""The field of a request's extra body in which a form goes to a model of ours."""
+"""The field of a request's extra body that passes a reply format to one of Overton's models."""
 
 _SHARED_SETTINGS = ("temperature", "top_p", "max_tokens", "reasoning_effort", "seed")
-"""Settings that have the same name and meaning in both."""
+"""Settings that have the same name and meaning in Inspect and Overton."""
 
 _EXTRA_SETTINGS = (
     "top_k",
@@ -39,13 +39,13 @@ _EXTRA_SETTINGS = (
     "reasoning_tokens",
     "reasoning_summary",
 )
-"""Settings of Inspect's that change answers and have no name in ours: they go into the extra fields."""
+"""Inspect's settings that change answers and that Overton lacks. They are put into the extra fields."""
 
 _REFUSED_SETTINGS = {
     "system_message": "the study writes every message",
-    "num_choices": "one answer is read per call; more would be paid for and lost",
-    "best_of": "one answer is read per call",
-    "response_schema": "the study sets the form of answers",
+    "num_choices": "Overton reads one answer per call; you would pay for the others and lose them",
+    "best_of": "Overton reads one answer per call",
+    "response_schema": "the study sets the format of answers",
     "modalities": "the studies read text",
     "fallback_models": "another model's answers would count as this one's",
     "logprobs": "nothing reads them",
@@ -57,7 +57,7 @@ def settings_of(config: Any, role: str) -> Settings:
     """A role's settings, from Inspect's configuration of its model.
 
     Raises:
-        InputError: it contains what would change the study.
+        InputError: the configuration contains settings that would change the study.
     """
     problems = [
         Problem(role, f"--{name.replace('_', '-')}", f"cannot be set: {reason}")
@@ -72,17 +72,17 @@ def settings_of(config: Any, role: str) -> Settings:
 
 
 def pairs_of(settings: Settings) -> tuple[tuple[str, str], ...]:
-    """The same as KEY=VALUE pairs, by which a run can be resumed."""
+    """Settings as KEY=VALUE pairs, with which a run can be resumed."""
     named = [(name, value) for name in _SHARED_SETTINGS if (value := getattr(settings, name)) is not None]
     extra = [(f"extra.{name}", value) for name, value in settings.extra.items()]
     return tuple((name, value if isinstance(value, str) else _encode(value).decode()) for name, value in named + extra)
 
 
 def config_of(request: Request, base: Settings, extra_body: Mapping[str, Any] | None, *, hold: bool) -> Any:
-    """The configuration for a request, on top of what Inspect has configured for the role.
+    """The configuration for a request, which Inspect adds to its configuration of the role.
 
-    `base` are the role's own settings, `extra_body` its extra fields in Inspect's form. With `hold` the form
-    goes with the request.
+    `base` are the role's own settings, and `extra_body` are its extra fields in Inspect's notation. With `hold`, the
+    request contains the reply format.
     """
     from inspect_ai.model import GenerateConfig
 
@@ -94,30 +94,31 @@ def config_of(request: Request, base: Settings, extra_body: Mapping[str, Any] | 
 
 
 def form_in(extra_body: dict[str, Any]) -> Form | None:
-    """The form that came with a request.
+    """The reply format that came with a request.
 
     Raises:
-        InputError: what came is not a form.
+        InputError: the field is not a reply format.
     """
     sent = extra_body.get(FORM)
     try:
         return None if sent is None else converted(sent, Form)
     except Unreadable as error:
-        raise InputError([Problem("extra_body", FORM, f"is not a form: {error.reason}")]) from None
+        raise InputError([Problem("extra_body", FORM, f"is not a reply format: {error.reason}")]) from None
 
 
 _encode = msgspec.json.Encoder().encode
 
 
 _MOCK_PREFIX = "mockllm/"
-"""Inspect's model with answers written in advance: it accepts any setting."""
+"""The prefix of Inspect's models with answers written in advance, which accept any setting."""
 
 
 @dataclass(frozen=True)
 class EvalModel(AbsentAnswerer):
-    """One of Inspect's models in a role: `model` is called by our `ask` itself, as it wants more than a reply.
+    """A model of Inspect AI in a role. Overton's `ask` calls `model` itself, because it needs more than the reply's
+    text.
 
-    `weighs` says that it is a model of ours, which learns from the form itself what to weigh.
+    `weighs` is True for an Overton model: its requests can name the options whose token probabilities are needed.
     """
 
     role: str = ""
@@ -127,20 +128,21 @@ class EvalModel(AbsentAnswerer):
 
 
 def eval_model(seat: Seat) -> EvalModel:
-    """Inspect's model in a seat."""
+    """The Inspect model in a seat."""
     answerer = seat.model.answerer
     assert isinstance(answerer, EvalModel), f"{answerer.name} was not opened by Inspect"
     return answerer
 
 
 def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
-    """Inspect's models by role of the study: the evaluated one in the first, those of `--model-role` in the others.
+    """Inspect's models by role of the study: the evaluated model in the first role, and the models of `--model-role` in
+    the other roles.
 
-    If models meet there are `agents` of them: `--model-role agent_1=...`, each the evaluated one if not named, or as
-    many as `--model-role agent=[...]` lists.
+    If models interact, there are `agents` models. Name them by `--model-role agent_1=...` (the evaluated model takes
+    each unnamed role), or list all of them in `--model-role agent=[...]`.
 
     Raises:
-        InputError: no model is being evaluated, or a role that is needed has none.
+        InputError: no model is being evaluated, or a needed role has no model.
     """
     from inspect_ai.model import get_model, model_roles
 
@@ -165,7 +167,7 @@ def _evaluated_model() -> Any:
     try:
         return get_model()
     except ValueError:
-        reason = "no model is known yet: give the task's name, as in eval('overton/STUDY', model=..., task_args=...)"
+        reason = "no model is known yet; give the task's name, as in eval('overton/STUDY', model=..., task_args=...)"
         raise InputError([Problem("--model", "", reason)]) from None
 
 
@@ -181,12 +183,13 @@ def _interacting_models(role: str, count: int, evaluated: Any) -> list[Any]:
 
 
 def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
-    """A model's entry in a run's manifest: the same as if Overton's own engine had called it.
+    """A model's entry for a run's manifest, the same as in a run by Overton's own engine.
 
-    Judges have temperature 0 here too; if the user did not set it, it is `unsure` that the endpoint accepts one.
+    As in Overton's engine, judges have temperature 0. If the user did not set a temperature, the entry is `unsure`,
+    because the endpoint may not accept a temperature.
 
     Raises:
-        InputError: its settings would change the study.
+        InputError: the model's settings would change the study.
     """
     settings, spec = settings_of(config_in_use(model), role.name), _spec_of(model)
     parsed = parse_spec(spec)
@@ -216,7 +219,7 @@ def _spec_of(model: Any) -> str:
 
 
 def _address_arguments(model: Any) -> tuple[tuple[str, str], ...]:
-    """The model's address, if the user gave one; an address that contains credentials is left out."""
+    """The model's address, if the user gave one. An address that contains credentials is left out."""
     try:
         url = checked_base_url(model.explicit_base_url or "")
     except ValueError:
@@ -230,7 +233,7 @@ def seats_of(
     entries: Mapping[str, Sequence[ModelEntry]],
     sources: Mapping[str, Model],
 ) -> dict[str, Seat]:
-    """Who answers under each name that the study calls."""
+    """The seat for each role name that the study calls."""
     seats = {role: _make_seat(source) for role, source in sources.items()}
     for role, found in models.items():
         together = study.together and role == study.first
@@ -251,5 +254,5 @@ def seats_of(
 
 
 def _make_seat(model: Model, *, judges: bool = False) -> Seat:
-    """A seat whose rate limit is Inspect's own, or that of `RetrievalSources`."""
+    """A seat. Inspect or `RetrievalSources` limits the rate of its calls."""
     return Seat(model, model.settings, RateLimiter(model.connections), judges)

@@ -1,4 +1,5 @@
-"""A sample's trials, conducted in parallel, each in a span of the transcript; their records go to the scorer."""
+"""The solver of a sample. It conducts the sample's trials in parallel, each in its own span of the transcript, and
+passes the records to the scorer."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from overton.studies.study import AnyStudy
 
 @dataclass
 class SampleResults:
-    """The results of a sample's trials so far: records by trial, calls in the order in which their outcomes came, and
-    the first trial's conversation."""
+    """The results of a sample's trials so far: records by trial, calls in the order in which their outcomes arrived,
+    and the first trial's conversation."""
 
     records: dict[str, list[Any]] = field(default_factory=dict)
     calls: list[CallData] = field(default_factory=list)
@@ -27,14 +28,17 @@ class SampleResults:
 async def conduct_trials(
     study: AnyStudy, trials: Sequence[Trial], context: EvalContext, results: SampleResults, at_once: int
 ) -> None:
-    """Conduct the trials, at most `at_once` in parallel. If one fails, those in progress still finish.
+    """Conduct the trials, at most `at_once` in parallel. If a trial fails, no further trials begin, but those in
+    progress finish.
 
     Raises:
-        Exception: the gravest error of a trial.
+        Exception: the most serious error of all trials.
     """
     import anyio
 
-    await InspectAsk(context, "", study.first, results.calls.append).probe()
+    before = InspectAsk(context, "", study.first, results.calls.append)
+    await before.probe()
+    await before.try_judge()
     turns = iter(trials)
     errors: list[Exception] = []
 
@@ -68,7 +72,7 @@ async def _conduct_trial(
                 results.shown = ask.last
 
 
-# Not through the sample's store: whatever passes through it is logged, and the score already contains the records.
+# Records are not put into the sample's store, because it is logged and the score already contains the records.
 _RECORDS_BY_STATE: WeakKeyDictionary[Any, Sequence[Any]] = WeakKeyDictionary()
 
 
@@ -78,5 +82,5 @@ def leave_records(state: Any, records: Sequence[Any]) -> None:
 
 
 def take_records(state: Any) -> Sequence[Any] | None:
-    """The records that the solver left; None if the sample was not just conducted, as when a log is scored again."""
+    """Take the records that the solver left. Return None if the solver did not run, as when a log is scored again."""
     return _RECORDS_BY_STATE.get(state)

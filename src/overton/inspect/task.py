@@ -1,6 +1,6 @@
-"""A study as a task of Inspect's, and its samples.
+"""A study as an Inspect task, with its samples.
 
-Answerers are named when the task is made, and looked up again when its samples make calls.
+The task only names models and services, which are looked up when samples make calls.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from overton.calls import Message, Question, Reply, Trial
 from overton.calls.model import Model
 from overton.engine import digest
 from overton.engine.ask import ScriptedAsk
+from overton.engine.first_replies import FirstReplies
 from overton.errors import InputError, Problem, Stopped
 from overton.inspect.ask import EvalContext, RetrievalSources
 from overton.inspect.compat import prerequisite
@@ -25,9 +26,10 @@ from overton.inspect.seats import entry_of, named_models, seats_of
 from overton.inspect.solver import SampleResults, conduct_trials, leave_records
 from overton.models.inspect import chat_messages
 from overton.retrieval import open_pages, open_search
-from overton.runs.answerers import PAGES, ModelRequest
+from overton.runs.answerers import PAGES, ModelRequest, is_simulated
 from overton.runs.answerers import entry_of as local_entry
 from overton.runs.event_loop import run_to_end
+from overton.runs.first_replies import control_of
 from overton.runs.folder import ModelEntry
 from overton.runs.temperature_probe import probe_call
 from overton.studies.null_conditions import condition_of
@@ -35,16 +37,16 @@ from overton.studies.study import AnyStudy
 from overton.version import __version__
 
 Groups = Mapping[str, Sequence[Trial]]
-"""Trials by the name of the sample that they belong to, in plan order."""
+"""Trials by the name of their sample, in plan order."""
 
 
 def _sample_name(trial: Trial) -> str:
-    """The sample that a trial belongs to: its item and condition."""
+    """The name of a trial's sample: the item and the condition."""
     return f"{trial.item}/{condition_of(trial)}"
 
 
 def grouped(trials: Iterable[Trial]) -> Groups:
-    """Trials by sample."""
+    """Group trials by sample."""
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
         groups.setdefault(_sample_name(trial), []).append(trial)
@@ -52,7 +54,7 @@ def grouped(trials: Iterable[Trial]) -> Groups:
 
 
 def samples_of(study: AnyStudy, items: Sequence[Any], groups: Groups) -> list[Any]:
-    """The samples of a task; each one's input is the first prompt of its first trial."""
+    """The samples of a task. A sample's input is the first prompt of its first trial."""
     from inspect_ai.dataset import Sample
 
     by_id = {item.id: msgspec.to_builtins(item) for item in items}
@@ -90,12 +92,13 @@ async def _first_prompt(study: AnyStudy, trial: Trial) -> Sequence[Message]:
 
 
 class _FirstCallMade(Stopped):
-    """Ends a trial at its first call."""
+    """Raised to end a trial at its first call."""
 
 
 @dataclass(frozen=True)
 class StudyAnswerers:
-    """Who answers in each role of a study, as in a run's manifest; `agents` is how many meet, if models do."""
+    """The models and services in each role of a study, as in a run's manifest; `agents` is the number of interacting
+    models."""
 
     study: AnyStudy
     seed: int
@@ -103,11 +106,12 @@ class StudyAnswerers:
     entries: dict[str, list[ModelEntry]]
     sources: Mapping[str, Model]
 
-    def table(self, *, cache: bool) -> EvalContext:
-        """Everything that the samples of an eval share in making calls.
+    def table(self, *, cache: bool, anyway: bool = False) -> EvalContext:
+        """Make the state that all samples of an eval share when they make calls. With `anyway`, the eval continues even
+        if few of a model's first replies can be read.
 
         Raises:
-            InputError: the eval's models or their settings are not those that its task was made for.
+            InputError: the task was made for other models, or for other settings of the models.
         """
         models = named_models(self.study, self.agents)
         entries = _entries_of(self.study, models, self.seed)
@@ -119,11 +123,20 @@ class StudyAnswerers:
         own = "" if self.study.together else entries[self.study.first][0].identity
         seats = seats_of(self.study, models, entries, self.sources)
         probes = [probe_call(seat) for seat in seats.values() if seat.model.unsure]
-        return EvalContext(seats, own, RetrievalSources(self.sources), cache, probes=probes)
+        context = EvalContext(seats, own, RetrievalSources(self.sources), cache, probes=probes)
+        if not anyway:
+            are_free = self.study.questions is not None
+            context.first_replies = first = FirstReplies({}, anyway=False, are_free=are_free, stop=context.stop)
+            for seat in (seat for role, seat in seats.items() if role not in self.sources):
+                seat.sample = (
+                    None if is_simulated(seat.model) else first.sample(seat.model.answerer, judges=seat.judges)
+                )
+            context.control = control_of(self.study)
+        return context
 
 
 def model_entries(study: AnyStudy, seed: int, agents: int = 0) -> dict[str, list[ModelEntry]]:
-    """Inspect's models for each role of a study, `agents` of them if models meet.
+    """Inspect's models for each role of a study. If models interact, there are `agents` of them.
 
     Raises:
         InputError: a needed role has no model, or one that cannot be used.
@@ -138,7 +151,7 @@ def answerers_of(
     models: Mapping[str, list[ModelEntry]],
     wanted: Mapping[str, Sequence[ModelRequest]],
 ) -> StudyAnswerers:
-    """All answerers by role: the `models`, and the search engines and page sources `wanted`.
+    """All models and services by role: the `models`, and the search engines and page sources that are `wanted`.
 
     Raises:
         InputError: a source cannot be opened.
@@ -159,15 +172,16 @@ def _open_source(role: str, request: ModelRequest) -> Model:
 
 
 _MAX_RETRIES = 7
-"""Inspect retries for ever by default; this many retries take six minutes."""
+"""The default number of retries, which take six minutes. Inspect's own default is to retry for ever."""
 
 
 @dataclass
 class HostedStudy:
     """A study with everything that defines an eval of it.
 
-    `trials_at_once` is how many trials of one sample run in parallel; with `cache`, answered calls are not made again
-    in a later eval. `left_out` says which of the items read are not used.
+    `trials_at_once` is the number of trials of a sample that run in parallel. With `cache`, answered calls are not made
+    again in a later eval. `left_out` describes items that were read but are not used. With `anyway`, the eval continues
+    even if few of a model's first replies can be read.
     """
 
     answerers: StudyAnswerers
@@ -176,6 +190,7 @@ class HostedStudy:
     trials_at_once: int = 10
     cache: bool = True
     left_out: str = ""
+    anyway: bool = False
 
     @cached_property
     def groups(self) -> Groups:
@@ -185,8 +200,8 @@ class HostedStudy:
 
     @cached_property
     def table(self) -> EvalContext:
-        """Everything that the samples share in making calls."""
-        return self.answerers.table(cache=self.cache)
+        """The state that all samples share when they make calls."""
+        return self.answerers.table(cache=self.cache, anyway=self.anyway)
 
     @property
     def data(self) -> TaskData:
@@ -208,7 +223,7 @@ def make_task(hosted: HostedStudy, scorers: Sequence[Any]) -> Any:
     """The task, with the scorers of its samples.
 
     Raises:
-        InputError: it cannot be run with these settings.
+        InputError: the study cannot be run with these settings.
     """
     from inspect_ai import Task
     from inspect_ai.dataset import MemoryDataset
@@ -246,7 +261,7 @@ def _make_solver(hosted: HostedStudy) -> Any:
 
 async def _solve_sample(hosted: HostedStudy, state: Any) -> Any:
     if state.epoch > 1:
-        raise prerequisite("an epoch would repeat the same calls: use -T trials=N for more answers, and --epochs 1")
+        raise prerequisite("epochs would repeat the same calls; use -T trials=N for more answers, and --epochs 1")
     results, trials = SampleResults(), hosted.groups[str(state.sample_id)]
     try:
         context = hosted.table

@@ -1,7 +1,5 @@
-"""Judges: label existing text with one, and check it against people. `overton judge NAME` is a function here.
-
-Every study that labels existing text is a function, called as on the command line, with the arguments of
-`overton.run`.
+"""Judges: have a judge label existing text, and check a judge with human labels. Each command `overton judge NAME` is a
+function here. A study that labels existing text is a function, too, with the arguments of `overton.run`.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ from typing import Any
 from overton.judge.controls import controls, plan_controls
 from overton.judge.correction import correct
 from overton.judge.label_plan import labels_for
+from overton.judge.label_use import use_of_labels
 from overton.judge.pages import draw_labels, settling_page
 from overton.judge.people_labels import agreement
 from overton.judge.rejudging import again, plan_again
@@ -30,11 +29,12 @@ __all__ = [
     "plan_controls",
     "sample",
     "settling_page",
+    "use_of_labels",
 ]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """A study that labels existing text."""
+    """The function of a study that labels existing text."""
     labelling = {study.word.replace("-", "_"): study for study in listed() if study.kind == "labels"}
     if name not in labelling:
         raise AttributeError(f"module 'overton.judge' has no attribute {name!r}")

@@ -1,4 +1,5 @@
-"""Testing a judge on texts whose label is beyond doubt: by itself, or as a run used it, which stores the result."""
+"""Testing a judge on texts whose label is known. A judge is tested independently of a run, or as a run asks its judge.
+In the second case, the run stores the result."""
 
 from __future__ import annotations
 
@@ -41,26 +42,27 @@ def controls(
     prices: Prices | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    anyway: bool = False,
     trust: bool = False,
     confirm: Confirm | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Ask a judge about texts whose label is beyond doubt, in a separate run.
+    """Ask a judge about texts whose label is known, in a separate run.
 
-    `of` is a study's name, and then `judge` is the judge to test (or several, side by side); or a run, whose own judge
-    is tested by default and which says how it is asked. A run stores how its own judge did: its report says so, and
-    warns if it failed.
+    If `of` is a study's name, `judge` is the judge to test, or several judges. If `of` is a run, the judge is asked as
+    in that run, and the run's own judge is tested by default. The run stores the result for its own judge. The run's
+    report then shows this result, and warns if the judge failed the test.
 
     Example: `overton.analyze("controls-STUDY", overton.judge.controls("STUDY", judge="openai/gpt-5").path)`.
 
     Raises:
-        InputError: it is neither a study nor a run, the study has no controls, or no judge is given for a study; see
-            `overton.run`.
+        InputError: `of` is neither a study nor a run, the study has no control texts, or no judge is given for a study.
+            See also `overton.run`.
         RunError: see `overton.judge.again`.
     """
     asked = _prepare_run(of, judge, seed, model_args, prices, Trust(trust, confirm))
     folder = Path(out) if out is not None else fresh_folder(asked.study)
-    done = run(**asked.given, out=folder, max_cost=max_cost, max_calls=max_calls, watch=watch)
+    done = run(**asked.given, out=folder, max_cost=max_cost, max_calls=max_calls, anyway=anyway, watch=watch)
     if asked.run is not None and done.finished:
         _store_results(asked.run, done)
     return done
@@ -76,7 +78,7 @@ def plan_controls(
     trust: bool = False,
     confirm: Confirm | None = None,
 ) -> Plan:
-    """Plan `controls` with the same arguments: its calls and their cost, without asking anything.
+    """Plan `controls` with the same arguments: count and price the calls, without sending any.
 
     Raises:
         InputError: see `controls`.
@@ -87,7 +89,8 @@ def plan_controls(
 
 @dataclass(frozen=True)
 class _ControlRun:
-    """The study that tests the judge, the arguments of its run, and the run whose judge it is."""
+    """The study that tests the judge, the arguments of its run, and the run whose judge is tested (None without a
+    run)."""
 
     study: str
     given: dict[str, Any]
@@ -118,29 +121,30 @@ def _prepare_run(  # noqa: PLR0917
 
 
 def _controls_for(name: str, source: Run | None) -> dict[str, Any]:
-    """The controls, nothing if they are those that come with the study and are asked as usual.
+    """The control texts as arguments; empty if they are the study's own control texts, asked as usual.
 
     Raises:
-        InputError: each run has its own question, and there is no run, or its question has no controls.
+        InputError: the study's runs have their own questions but `source` is None, or the run's question has no control
+            texts.
     """
     if source is None:
         if study_named(name).items.starter is None:
-            raise InputError([Problem("study", name, "each run of it has its own question: name a run")])
+            raise InputError([Problem("study", name, "each run of this study has its own question; name a run")])
         return {}
     questions, results = questions_of(source.study), results_of([source])
     own = questions.in_runs(results)
-    # A study with replaced texts has its functions wrapped.
+    # The functions of a study with replaced texts are wrapped.
     kept, theirs = (asked.controls and unwrap(asked.controls) for asked in (questions, own))
     usual: Sequence[Any] = read_items(name) if kept is theirs else own.own_controls()
     if not usual:
-        raise InputError([Problem(str(source.path), "controls", "its question has none")])
+        raise InputError([Problem(str(source.path), "controls", "the run's question has no control texts")])
     shared = own.manner(results)
     items = [msgspec.structs.replace(item, material={**item.material, **shared}) for item in usual]
     return {} if items == usual else {"items": items}
 
 
 def _store_results(source: Run, done: Run) -> None:
-    """Store how the run's own judges did, replacing earlier results for the same labels."""
+    """Store the results of the run's own judges. They replace earlier results for the same labels."""
     own = {public_spec(entry.spec) for entries in source.manifest.models.values() for entry in entries}
     specs = {entry.name: public_spec(entry.spec) for entries in done.manifest.models.values() for entry in entries}
     found = [

@@ -1,4 +1,4 @@
-"""A judged table, corrected by people's labels of some of its rows."""
+"""Correction of a judged table by human labels of some of its rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 _LEAST_CHANCE = 1e-12
-"""A row stands for 1 / chance rows; with more than these, sums of its weights overflow or drown all other rows."""
+"""The smallest probability of being sampled. A row represents 1 / probability rows. With larger weights, sums would
+overflow, or one row would outweigh all others."""
 
 POPULATIONS = ("like-these", "these")
 """The rows that the numbers describe: rows like these, or exactly these rows."""
@@ -37,16 +38,17 @@ def correct(
     population: str = "like-these",
     level: float = 0.95,
 ) -> JudgedResult:
-    """Correct a judge's labels of all rows by people's labels of some: shares of labels, and their mean.
+    """Correct a judge's labels of all rows with human labels of some rows: proportions of labels, and their mean.
 
-    `label` and `judge` are columns; `label` is empty if nobody labelled the row, and an empty `judge` counts as the
-    label 'unread'. `by` is a column of groups to compare (rows without one belong to none), `cluster` a column of
-    clusters of similar rows, `chance` a column of each row's probability of being labelled, without which labels are a
-    plain draw. `group` pools labels under a name, `value` gives labels numbers. With the population 'these' the numbers
-    describe exactly these rows, otherwise rows like these.
+    `label` and `judge` name the columns with human labels and with the judge's labels. Unlabelled rows have an empty
+    cell in the column `label`. An empty cell in the column `judge` counts as the label 'unread'. `by` names a column of
+    groups to compare; rows with an empty cell belong to no group. `cluster` names a column of clusters of similar rows.
+    `chance` names a column with each row's probability of being sampled for a label; without it, the labelled rows
+    count as a simple random sample. `group` pools labels under a name, and `value` gives labels numbers for the mean.
+    With `population="these"`, the numbers describe exactly these rows, otherwise rows like these.
 
     Raises:
-        InputError: the table or a column cannot be used, nothing is labelled, or a label is unknown.
+        InputError: the table or a column cannot be used, there are no human labels, or a label is unknown.
     """
     from overton.judging.judged_tables import UNREAD, JudgedTable
     from overton.judging.judged_tables import correct as corrected
@@ -95,14 +97,14 @@ def _column_texts(frame: pl.DataFrame, place: str, column: str) -> list[str | No
 
 
 def _fill_clusters(texts: list[str | None] | None) -> list[str] | None:
-    """The cluster of each row; a row without one is its own cluster."""
+    """The cluster of each row. A row with an empty cell is its own cluster."""
     if texts is None:
         return None
     return [text if text is not None else f"\0{number}" for number, text in enumerate(texts)]
 
 
 def _parse_chances(texts: Sequence[str | None], label: Sequence[str | None], place: str, column: str) -> list[float]:
-    """Each row's probability of being labelled; not needed for rows that nobody labelled."""
+    """Each row's probability of being labelled. The cell may be empty if the row is unlabelled."""
     found, problems = [], []
     for line, (text, said) in enumerate(zip(texts, label, strict=True), 1):
         chance = _parse_number(text)
@@ -117,7 +119,7 @@ def _parse_chances(texts: Sequence[str | None], label: Sequence[str | None], pla
 
 
 def _parse_value(label: str, number: float | str) -> float:
-    """The number of a label. Raises `InputError` if it is not a number."""
+    """The value of a label as a number. Raises `InputError` if it is not a number."""
     found = _parse_number(str(number))
     if not isfinite(found):
         raise InputError([Problem(option_place("value"), label, f"is {number!r}; must be a number")])
@@ -132,7 +134,7 @@ def _parse_number(word: str | None) -> float:
 
 
 def correction_document(found: JudgedResult) -> dict[str, Any]:
-    """A corrected table as JSON values: every number is a row."""
+    """A corrected table as JSON values, with a row for each number."""
     from overton.studies.document import TABLE_SCHEMA
 
     return {
@@ -147,9 +149,10 @@ def correction_document(found: JudgedResult) -> dict[str, Any]:
 
 
 def correction_rows(found: JudgedResult) -> Iterator[Cells]:
-    """A row for each variant of a number: the judge's own ('plain'), corrected, and from the labelled rows alone.
+    """A table with a row for each variant of a number: from the judge's labels alone ('plain'), corrected, and from the
+    labelled rows alone.
 
-    Shares and means come first, with an empty label for means; then how well judge and people agree.
+    Proportions and means come first; means have an empty label. The agreement of judge and people comes last.
     """
     from overton.studies.frame import number_cells
     from overton.studies.label_shares import judged_alone

@@ -1,4 +1,4 @@
-"""Drawing a label task from a run: the rows that people are asked to label, and their texts."""
+"""Sampling of a label task from a run: the rows for people to label, and the texts of these rows."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 def questions_of(study: AnyStudy) -> Questions:
-    """The questions whose labels people can check.
+    """The study's questions to a judge, whose labels people can check.
 
     Raises:
-        InputError: the study declares none.
+        InputError: the study declares no such questions.
     """
     if study.questions is None:
-        raise InputError([Problem("study", study.name, "has no sheet: its judge, if any, gives no labels to check")])
+        raise InputError([Problem("study", study.name, "has no labels of a judge to check")])
     return study.questions
 
 
 def judged_rows(run: Run, what: str | None) -> QuestionRows:
-    """Everything that a run's judge labelled by one question, by default by the first that has labels.
+    """All rows that a run's judge labelled by one question, by default by the first question that has labels.
 
     Raises:
         InputError: the study has no sheet, or no such label.
@@ -50,12 +50,12 @@ def draw_task(
     seed: int = 0,
     design: LabelDesign = "plain",
 ) -> tuple[LabelTask, pl.DataFrame]:
-    """Draw a task of about `size` of a run's labelled rows, and what the study shows of these.
+    """Sample a task of about `size` of a run's judged rows, with the texts that the study shows for them.
 
-    `deal(groups)` says which rows each page asks for, from the group of each. `size` defaults to `usual_size`.
+    `deal(groups)` takes the group of each row and returns the rows of each page. `size` defaults to `usual_size`.
 
     Raises:
-        InputError: `size` is less than one, or there is nothing to draw.
+        InputError: `size` is less than one, or there are no rows to sample.
     """
     question, groups = judged.question, _groups_by_place(judged, design)
     taken = choose_units(
@@ -89,7 +89,8 @@ _DEFAULT_ROWS = 100
 
 
 def usual_size(groups: Mapping[int, str], design: LabelDesign) -> int:
-    """How many rows are drawn if nobody says: whole groups correct measures from ten of them on."""
+    """The number of rows to sample by default. If whole groups are sampled, at least ten groups are needed to correct
+    measures."""
     from overton.statistics.misclassification import WHOLE
 
     if design != "whole" or not groups:
@@ -98,13 +99,14 @@ def usual_size(groups: Mapping[int, str], design: LabelDesign) -> int:
 
 
 def _groups_by_place(judged: QuestionRows, design: LabelDesign) -> Mapping[int, str]:
-    """The group of each labelled row, by its place: similar rows, or rows drawn together."""
+    """The group of each labelled row, by the row's index. A group has similar rows, or rows that are sampled
+    together."""
     labelled = [place for place, label in enumerate(judged.given) if label is not None]
     return dict(zip(labelled, judged.units(design).group, strict=True))
 
 
 def as_text(name: str) -> pl.Expr:
-    """A column as text, '' where it is null."""
+    """A column as text, with '' for null."""
     import polars as pl
 
     return pl.col(name).cast(pl.String).fill_null("")

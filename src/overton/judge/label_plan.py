@@ -1,4 +1,5 @@
-"""How many labels by people bring a measure's interval to a width, estimated from those that a run has."""
+"""The number of human labels that narrow a measure's interval to a given width, estimated from the labels that a run
+has."""
 
 from __future__ import annotations
 
@@ -29,10 +30,11 @@ PILOT = 30
 
 
 class LabelsFor(msgspec.Struct, frozen=True):
-    """How many labels a measure needs: one plan for single rows and one for whole groups, if it has both.
+    """The number of labels that a measure needs: a plan for single rows, a plan for whole groups, or both.
 
-    `row` and `group` are their names in a sentence. `labelled` is how many rows people have labelled so far: with fewer
-    than `PILOT` there is no plan. A plan that cannot be computed says why.
+    `row` and `group` are the words for a row and a group in a sentence. `labelled` is the number of rows that people
+    have labelled so far; with fewer than `PILOT` there are no plans. A plan that cannot be computed has the reason in
+    `why`.
     """
 
     measure: str
@@ -45,23 +47,24 @@ class LabelsFor(msgspec.Struct, frozen=True):
 
     @property
     def chosen(self) -> LabelCount | None:
-        """The plan to draw by, None if no plan gives the width.
+        """The plan to use for sampling, None if no plan gives the width.
 
-        Whole groups come first, because they correct a measure whatever the judge's errors.
+        Whole groups take precedence, because they correct a measure for all kinds of judge errors.
         """
         return min((plan for plan in self.plans if not plan.why), key=lambda plan: plan.unit == "rows", default=None)
 
     @property
     def least(self) -> LabelCount | None:
-        """The plan with the fewest labels that gives the width; None if none does."""
+        """The plan with the fewest labels among those that give the width; None if there is no such plan."""
         return min((plan for plan in self.plans if not plan.why), key=lambda plan: plan.labels, default=None)
 
 
 def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str | None = None) -> LabelsFor:
-    """How many labels, of single rows or of whole groups, bring a measure's corrected interval of 95% to a `width`.
+    """Estimate how many labels, of single rows or of whole groups, narrow the 95% interval of a measure's corrected
+    value to `width`.
 
-    `measure` is a label (meaning its share) or one of the study's measures of many labels (`Questions.plans`). The
-    estimate is based on the labels so far, of the task with most of them; label a pilot of 30 first.
+    `measure` is a label (for its proportion) or one of the study's measures of many labels (`Questions.plans`). The
+    estimate is based on the task that has most labels so far. Label a pilot of 30 rows first.
 
     Raises:
         InputError: the study has no sheet or no such measure, or the width is not above 0.
@@ -94,7 +97,8 @@ def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str
 def _choose_label(
     questions: Questions, results: Results, measure: str, what: str | None
 ) -> tuple[QuestionRows, LabelPlans | None]:
-    """Which label is used, and how many of them a measure of many labels needs; None if the measure is a share."""
+    """The rows with the label that a measure uses, and the study's plans for measures of many labels. The plans are
+    None if the measure is a proportion."""
     from overton.studies.judged_rows import rows_of
 
     plans = questions.plans

@@ -1,4 +1,4 @@
-"""Pages on which people label, and settle their labels."""
+"""Pages for labelling units and for adjudicating labels."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 
 _LABEL_KEYS = "123456789abcdfghijklmnopqstvwxyz"
-"""The keys for labels, in order: digits, then the letters with no other function. Labels past these have none."""
+"""The keys for labels, in order: digits, then letters without another function. Further labels have no key."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One of a task's rows as shown: the texts that the judge saw, by heading, in order."""
+    """A row of a task as shown to people: the texts that the judge saw, by heading, in order."""
 
     texts: Mapping[str, str]
 
 
 class _ShownUnit(msgspec.Struct, frozen=True):
-    """One unit on the page: its place among the task's rows, the number of its group from 1 if groups are shown whole,
-    and pairs of the numbers of a heading and of a text."""
+    """One unit on the page: its index among the task's rows, its group, and its texts. A text is given by the index of
+    its heading and the index of the text. Groups are numbered from 1 if they are shown whole, otherwise None."""
 
     place: int
     group: int | None
@@ -57,18 +57,19 @@ def page_of(
     group: str = "group",
     places: Sequence[int] | None = None,
 ) -> bytes:
-    """The page `number` of a task, from 1, as UTF-8. `units` are what is shown of each of the task's rows.
+    """Make page `number` of a task (from 1), as UTF-8. `units` has the texts that are shown for each row of the task.
 
-    With `places` it is page 0, on which people settle what they say of these rows.
+    With `places` (the indices of rows), the page has number 0, and people use it to adjudicate the labels of these
+    rows.
 
-    The file loads nothing and contains none of the judge's labels, names of models, or names of rows and groups: these
-    could give a label away. Texts are in it as JSON that no markup can end.
+    The file loads nothing. It does not contain the judge's labels or the names of models, rows and groups, because
+    these could reveal a label. Its texts are embedded as JSON, which is escaped so that no markup can end it.
 
     Raises:
         ValueError: the numbers of units and rows differ, or there is no such page.
     """
     if len(units) != len(task.rows) or not (1 <= number <= len(task.people) if places is None else number == 0):
-        raise ValueError("one unit per row is needed, and a page that the task has")
+        raise ValueError("needs one unit per row, and the number of a page of the task")
     shown = task.people[number - 1] if places is None else tuple(places)
     asked, *decide = task.question.split("\n\n")
     content = encoded(_page_data(task, units, shown, number, row=row, group=group))
@@ -90,7 +91,7 @@ def page_of(
 def _page_data(
     task: LabelTask, units: Sequence[Unit], asked: Sequence[int], number: int, *, row: str, group: str
 ) -> dict[str, Any]:
-    """The data that the page's script reads; a text that occurs in several units is included once."""
+    """The data that the page's script reads. A text that occurs in several units is included only once."""
     texts: dict[str, int] = {}
     groups: dict[str, int] = {}
     shown = [
@@ -140,24 +141,24 @@ def draw_labels(
     what: str | None = None,
     label_studio: bool = False,
 ) -> list[Path]:
-    """Draw `size` of a run's labelled rows, 100 by default, and write a page for each person into a new folder.
+    """Sample `size` of a run's judged rows, 100 by default, and write a page for each person into a new folder.
 
     Returns the pages.
 
     Each page, `person-1.html` and so on, is one file that works offline. `shared` rows are on every page, so that
-    people can be compared; the others are on one page each. Each page has its own order. With `stratified`, each of the
-    judge's labels is drawn equally often if possible; with `whole`, rows are drawn in whole groups (conversations,
-    say), as many as contain `size` rows on average, and at least ten groups if `size` is not given. If neither is
-    given, labels on which measures of many labels rest are drawn in whole groups (`sheet.whole`). `what` names the
-    label if a study has several, one of its `sheet.whats`.
+    people can be compared; every other row is on one page. Each page has its own order of rows. With `stratified`,
+    equally many rows are sampled for each of the judge's labels if possible. With `whole`, whole groups of rows (such
+    as conversations) are sampled: as many groups as contain `size` rows on average, and at least ten groups if `size`
+    is not given. By default, whole groups are sampled if the study's measures depend on many labels (`sheet.whole`),
+    otherwise single rows. `what` names the label (one of `sheet.whats`) if a study has several.
 
-    With `label_studio` the same rows are also written for Label Studio: tasks to import, and the labelling interface.
-    `task.json`, beside the pages, records who was asked what, with the judge's labels and each row's probability of
-    being drawn.
+    With `label_studio`, the same rows are also written for Label Studio: tasks to import, and the labelling interface.
+    The file `task.json` next to the pages records who labels which rows, the judge's labels, and each row's probability
+    of being sampled.
 
     Raises:
         InputError: the folder exists already, a number is too small, `stratified` and `whole` are both given, the study
-            has no sheet, or nothing is labelled.
+            has no sheet, or the judge gave no labels.
         RunError: `run` is not a run folder, or has no records; the files cannot be written.
     """
     from overton.judging.label_tasks import deal_units
@@ -185,7 +186,7 @@ def draw_labels(
 
 
 def _shown_texts(judged: QuestionRows, drawn: pl.DataFrame) -> list[dict[str, str]]:
-    """The texts of each row: everything that the judge saw, by heading."""
+    """Everything that the judge saw of each row, by heading."""
     return drawn.select(as_text(column).alias(name) for name, column in judged.question.shown.items()).to_dicts()
 
 
@@ -198,7 +199,8 @@ def _label_studio_files(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> 
 def shown_of(
     run: Run, task: LabelTask, places: Sequence[int], more: Mapping[int, Mapping[str, str]]
 ) -> tuple[list[Unit], str]:
-    """Some of a task's rows as shown, with the texts of `more` first, and what a row is called; other rows are empty.
+    """The task's rows as shown to people, and the word for a row. A row in `places` begins with its texts in `more`, if
+    any; all other rows are empty.
 
     Raises:
         InputError: a row belongs to another run.
@@ -225,7 +227,8 @@ def _check_arguments(out: Path, *, stratified: bool, whole: bool) -> None:
 
 
 def _write_pages(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write the files, first the task, since pages without it are useless; returns the paths of the others."""
+    """Write the files, and return the paths of the pages. The task comes first, because pages without it are
+    useless."""
     make_folder(folder)
     paths: list[Path] = []
     try:
@@ -240,18 +243,19 @@ def _write_pages(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 def _remove_pages(folder: Path, paths: Sequence[Path]) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
-    with suppress(OSError):  # somebody else has put something into it
+    with suppress(OSError):  # somebody else may have added a file
         folder.rmdir()
 
 
-_SAID_HEADING = "What people said"
+_SAID_HEADING = "Labels that people gave"
 
 
 def settling_page(run: str | Path, page: str | Path, *, task: str | None = None) -> Path | None:
-    """Write a page on which people settle their disagreements in a run's labels; None if there are none.
+    """Write a page on which people adjudicate their disagreements in a run's labels. Return None if there are no
+    disagreements.
 
-    The file it saves is read by `agreement` like any other page's, and its labels then count as people's. `task` names
-    the task if the run has labels of several.
+    The file that this page saves is input for `agreement`, like the files of other pages. Adjudicated labels count as
+    human labels. `task` names the task if the run has labels of several tasks.
 
     Raises:
         InputError: the page exists already, or the run has no labels, or labels of several tasks.
@@ -275,12 +279,14 @@ def _choose_task(run: Run, task: str | None) -> SavedLabels:
     kept = [labels for labels in read_labels(run.path) if task in (None, labels.task.name)]
     if len(kept) != 1:
         known = ", ".join(labels.task.name for labels in kept) or "none"
-        raise InputError([Problem(str(run.path), "labels", f"name one task that the run has labels of: {known}")])
+        raise InputError(
+            [Problem(str(run.path), "labels", (f"name one of the tasks that the run has labels for: {known}"))]
+        )
     return kept[0]
 
 
 def _format_statements(labels: SavedLabels, places: list[int]) -> dict[int, Mapping[str, str]]:
-    """Who said what about each row, with their remarks, as a text under its heading."""
+    """For each row, the labels and remarks of all persons, as a text under a heading."""
     texts: dict[int, Mapping[str, str]] = {}
     for place in places:
         lines = [

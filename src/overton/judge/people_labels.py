@@ -1,4 +1,4 @@
-"""How far people agree, and judges with them."""
+"""Agreement of people with each other, and of judges with people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from overton.analysis.labels import label_shares
 from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
 from overton.judging.annotators import AnnotatorAgreement
-from overton.runs.labels import labels_file, labels_locked, read_label_file, read_labels, task_for, write_labels
+from overton.judging.joined_tasks import joined_with
+from overton.runs.labels import labels_locked, labels_place, read_label_file, read_labels, task_for, write_labels
 from overton.runs.run import open_run
 from overton.studies.label_shares import LabelledShares
 from overton.studies.registry import study_named
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class PeopleAgreement(msgspec.Struct, frozen=True):
-    """The agreement of people with each other and of the judge with them, and, if the run is known, the resulting
-    shares."""
+    """The agreement of people with each other, the agreement of the judge with people, and, if the run is known, the
+    corrected proportions of labels."""
 
     people: AnnotatorAgreement
     shares: LabelledShares | None = None
@@ -36,15 +37,17 @@ def agreement(
     run: str | Path | None = None,
     level: float = 0.95,
 ) -> PeopleAgreement:
-    """How well people agree whose labels are in `files`, and a judge with them; with `run`, all whose labels it has.
+    """Measure how well the people whose labels are in `files` agree with each other and with the judge. With `run`,
+    labels that the run already has are included.
 
-    Each file is what a page saved or Label Studio exported (JSON), or a sheet that one person filled in (CSV, whose
-    name is taken for the person's). `key` is their task, by default the file that was written with them. With `run`,
-    the labels are added to those in that run's folder, and its numbers are corrected by them from then on. Without a
-    label nothing is stored.
+    Each file is JSON that a page saved or Label Studio exported, or a CSV sheet that one person filled in (the file's
+    name is taken as the person's name). `key` is the file with their task, by default the file that was written with
+    the pages or sheets. With `run`, the labels are added to those in the run's folder, and all these labels correct the
+    run's numbers from then on. If there are no labels, nothing is stored.
 
     Raises:
-        InputError: a file cannot be used: which, where in it, and what to do; or it belongs to another run.
+        InputError: a file belongs to another run or cannot be used. The message names the file, the location and the
+            remedy.
     """
     from overton.judging.annotators import annotator_agreement
 
@@ -56,20 +59,21 @@ def agreement(
     with labels_locked(opened.path):
         kept = read_labels(opened.path)
         labels = _read_labels(named, beside, kept)
-        place = str(labels_file(opened.path, labels.task.name))
         how = measuring_of(study_named(opened.manifest.study)).how(level=level)
-        shares, _ = label_shares(opened, results_of([opened]), labels, place, how)
+        joined = joined_with(labels, kept)
+        place = labels_place(opened.path, joined.task.name)
+        shares, _ = label_shares(opened, results_of([opened]), joined, place, how)
         if labels.shares() or any(saved.task.name == labels.task.name for saved in kept):
             write_labels(opened.path, labels)
     return PeopleAgreement(annotator_agreement(labels, level=level), shares)
 
 
 def _read_labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]) -> SavedLabels:
-    """The labels in some files, joined to those of the same task that a run has."""
+    """Read the labels in files, and join them with the run's labels for the same task."""
     from overton.judging.label_tasks import check_page, gather_labels
 
     if not files:
-        raise InputError([Problem("labels", "", "name the files that people's pages saved, or sheets")])
+        raise InputError([Problem("labels", "", "name the files that the label pages saved, or sheets")])
     sheets = [file for file in files if file.suffix.casefold() != ".json"]
     pages = [file for file in files if file not in sheets]
     read = [(str(file), *_read_sheet(file, key, sheets[0])) for file in sheets]
@@ -78,15 +82,16 @@ def _read_labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLa
     if pages:
         task, more = _read_pages(pages, key, kept)
         given += more
-    assert task is not None  # there is a file
+    assert task is not None  # at least one file was read
     before = next((saved_labels for saved_labels in kept if saved_labels.task.name == task.name), None)
     if not given and before is None:
-        raise InputError([Problem(str(files[0]), "", "contains no labels: name the files that people saved")])
+        raise InputError([Problem(str(files[0]), "", "contains no labels; name the files that people saved")])
     return gather_labels(task, [(place, check_page(task, labels, place)) for place, labels in given], before)
 
 
 def _read_sheet(sheet: Path, key: Path | None, first: Path) -> tuple[LabelTask, AnnotatorLabels]:
-    """The task of a filled sheet, and its labels; a copy has no key of its own, but the `first` sheet's."""
+    """The task of a filled sheet, and its labels. A copy of a sheet has no key, and uses the key of the `first`
+    sheet."""
     from overton.judge.sheets import opened_sheet
     from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, check_task
 
@@ -101,7 +106,7 @@ def _read_sheet(sheet: Path, key: Path | None, first: Path) -> tuple[LabelTask, 
 def _read_pages(
     files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]
 ) -> tuple[LabelTask, list[tuple[str, AnnotatorLabels]]]:
-    """The task of pages' files and of exports, and each person's labels with its place."""
+    """The task of the files from pages and exports, and each person's labels with the file's name."""
     from overton.judging.label_studio import said_by
     from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 
@@ -111,7 +116,7 @@ def _read_pages(
     tasks = [file for file, content in read if isinstance(content, LabelTask)]
     if len(tasks) > 1 and key is None:
         raise InputError(
-            [Problem(str(tasks[1]), "", f"is a second task besides {tasks[0]}: name the files of one task")]
+            [Problem(str(tasks[1]), "", f"belongs to another task than {tasks[0]}; name the files of one task")]
         )
     wanted = [labels.task for _, labels in said] + [row.data.overton_task for _, rows in exports for row in rows]
     task = task_for(key or next(iter(tasks), None), files, wanted, kept)

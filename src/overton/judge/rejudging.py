@@ -1,4 +1,4 @@
-"""Asking a run's judge again, or another one: which units, of which judge, and the run that does it."""
+"""Labelling a run's units again, by the run's judge or another judge: choice of units and judge, and the new run."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from overton.studies.options import option_place
 from overton.studies.registry import PREFIX, study_named
 
 SIZE = 100
-"""Units of each run by default."""
+"""The default number of units per run."""
 _MOST_UNLABELLED = 0.25
-"""How many units without a label are asked about in addition to those with one, as a share of `size`."""
+"""The maximum number of units without a label that are added to those with a label, as a fraction of `size`."""
 
 
 def again(
@@ -46,30 +46,34 @@ def again(
     prices: Prices | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    anyway: bool = False,
     trust: bool = False,
     confirm: Confirm | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Ask a run's judge again about what it labelled, or another `judge` (or several), in a separate run.
+    """Ask a run's own judge, or another `judge` (or several), again about the units that the run's judge labelled, in a
+    separate run.
 
-    Each unit is asked about twice: word for word as in the run, and with labels or materials in another order. The
-    units are those that people labelled, if any, at most `size` per run; otherwise a plain draw of `size`. Up to a
-    quarter as many to which the run's judge gave no label are added. `what` is the label, if a study has several.
+    Each unit is labelled twice: with the prompt of the run, word for word, and with labels or materials in another
+    order. The units are those with human labels, at most `size` per run. If there are no human labels, the units are a
+    simple random sample of `size` units. Units to which the run's judge gave no label are added, at most a quarter of
+    `size`. `what` names the label, if a study has several.
 
-    Give two runs and one judge to learn whether their own judges differ: see
-    `overton.studies.judge_checks.consistency`. A run's own judge is asked as its folder says; what that would reach is
-    confirmed as in `overton.resume`.
+    Give two runs and one judge to measure whether the runs' own judges differ: see
+    `overton.studies.judge_checks.consistency`. A run's own judge is asked with the settings in the run's folder. You
+    have to confirm the addresses, keys and files that these settings name, as in `overton.resume`.
 
     Example: `overton.analyze("again-STUDY", overton.judge.again("runs/first").path)`.
 
     Raises:
-        InputError: the runs are of several studies, or judged by several judges and none is given, the study does not
-            declare how its judge is asked again, or nothing is labelled; see `overton.run`.
-        RunError: one is not a run folder, or has no records.
+        InputError: the runs are of several studies, the judge gave no labels, several judges judged the runs and
+            `judge` is missing, or the study does not declare how to repeat its judge's questions. See also
+            `overton.run`.
+        RunError: a path is not a run folder, or the run has no records.
     """
     asked = _prepare_run(runs, judge, what, size, seed, model_args, prices, Trust(trust, confirm))
     folder = Path(out) if out is not None else fresh_folder(asked.study)
-    return run(**asked.given, out=folder, max_cost=max_cost, max_calls=max_calls, watch=watch)
+    return run(**asked.given, out=folder, max_cost=max_cost, max_calls=max_calls, anyway=anyway, watch=watch)
 
 
 def plan_again(
@@ -84,7 +88,7 @@ def plan_again(
     trust: bool = False,
     confirm: Confirm | None = None,
 ) -> Plan:
-    """Plan `again` with the same arguments: its calls and their cost, without asking anything.
+    """Plan `again` with the same arguments: count and price the calls, without sending any.
 
     Raises:
         InputError: see `again`.
@@ -130,14 +134,16 @@ def _prepare_run(  # noqa: PLR0917
 
 
 def _texts_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """The argument with the texts that the runs have in place of their study's, so that their judge is asked alike.
+    """The argument for the texts that replace the study's own in the runs, so that the judge gets the same texts.
 
     Raises:
-        InputError: the runs differ in them.
+        InputError: the runs have different texts.
     """
     first, *others = (run.study.replaced for run in runs)
     if any(other != first for other in others):
-        raise InputError([Problem("runs", "", "replace different texts (--prompts): name runs that were asked alike")])
+        raise InputError(
+            [Problem("runs", "", ("replace different prompts (--prompts); name runs with the same prompts"))]
+        )
     return {"prompts": first} if first else {}
 
 
@@ -145,7 +151,8 @@ def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict
     """The judge that judged all the runs, according to their folders.
 
     Raises:
-        InputError: there is none, there are several, or what a folder would reach is not confirmed.
+        InputError: there is no judge, there are several judges, or an address, key or file that the folder names is not
+            confirmed.
     """
     role = questions_of(runs[0].study).role
     judges = {
@@ -153,7 +160,7 @@ def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict
     }
     if len(judges) != 1:
         names = ", ".join(sorted(name for _, _, name in judges)) or "none"
-        raise InputError([Problem(option_place("judge"), names, "judged these runs: name one judge (--judge)")])
+        raise InputError([Problem(option_place("judge"), names, "judged these runs; name one judge (--judge)")])
     (entry,) = judges.values()
     written = entry.spec if entry.name == public_spec(entry.spec) else f"{entry.name}={entry.spec}"
     arguments: dict[str, dict[str, list[str]]] = {}
@@ -167,7 +174,7 @@ def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict
 
 
 def _name_runs(runs: Sequence[Run]) -> list[str]:
-    """A name for each run: its folder's, with its position if several have the same."""
+    """A name for each run: the folder's name, with the run's position if several folders have the same name."""
     names = [source.path.resolve().name for source in runs]
     known = Counter(names)
     return [f"{name} {place}" if known[name] > 1 else name for place, name in enumerate(names, 1)]
@@ -177,7 +184,8 @@ def _choose_units(run: Run, label: str, what: str | None, size: int) -> list[Jud
     """The units about which a run's judge is asked.
 
     Raises:
-        InputError: the study does not declare how, no such label exists, or nothing is labelled.
+        InputError: the study does not declare how to repeat its questions, there is no such label, or nothing is
+            labelled.
     """
     questions, results = questions_of(run.study), results_of([run])
     rows = rows_of(questions, results, what)
@@ -187,7 +195,7 @@ def _choose_units(run: Run, label: str, what: str | None, size: int) -> list[Jud
     people = _people_by_unit(rows)
     places = _draw_places(rows, people, size, f"{run.manifest.seed}/again/{question.key}")
     if not any(rows.is_labelled[place] for place in places):
-        raise InputError([Problem(str(run.path), question.key, "has nothing that a judge labelled")])
+        raise InputError([Problem(str(run.path), question.key, "has no labels of a judge")])
     conditions, shared = _count_conditions(rows), questions.in_runs(results).manner(results)
     judge = ", ".join(answerer.name for answerer in results.answering(question.role))
     named = rows.asked[places].select("id", "group", "condition").rows()
@@ -209,11 +217,11 @@ def _choose_units(run: Run, label: str, what: str | None, size: int) -> list[Jud
 
 
 _PeopleByRow = Mapping[str, JudgedLabel]
-"""People's labels of the rows of one unit, by the part of the row's id after the unit's."""
+"""Human labels of the rows of one unit, by the part of the row's id that follows the unit's id."""
 
 
 def _people_by_unit(rows: QuestionRows) -> dict[int, _PeopleByRow]:
-    """People's labels of each unit's rows, by the unit's place, from the task with most labels."""
+    """Human labels of each unit's rows, by the unit's index, from the task with most labels."""
     (facts,) = rows.results.runs
     tasks = [label for label in facts.labels if label.task.what == rows.question.key]
     if not tasks:
@@ -239,7 +247,7 @@ def _labelled_rows(labels: SavedLabels) -> Iterator[tuple[JudgedLabel, str, Mapp
 
 
 def _possible_unit_ids(name: str) -> Iterator[str]:
-    """A row's id, then what precedes each of its slashes, longest first: one of these is its unit's id."""
+    """A row's id, then its beginnings up to each slash, longest first. One of these is the id of the row's unit."""
     while name:
         yield name
         name = name.rpartition("/")[0]
@@ -253,7 +261,7 @@ def _draw_places(rows: QuestionRows, people: Mapping[int, _PeopleByRow], size: i
 
 
 def _rows_to_compare(judged: Mapping[str, str | None], people: _PeopleByRow | None) -> dict[str, JudgedLabel]:
-    """The rows that people labelled, since these were drawn; all rows if nobody labelled any."""
+    """The rows with human labels, because these were sampled; all rows if there are no human labels."""
     return dict(people) if people else {row: JudgedLabel(label) for row, label in judged.items()}
 
 

@@ -1,4 +1,4 @@
-"""Sheets on which a person labels judged rows: drawn from a run, written and read with their keys."""
+"""Sheets on which a person labels judged rows: sampling from a run, writing and reading. Each sheet has a key file."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def draw_sheet(
     stratified: bool = False,
     what: str | None = None,
 ) -> tuple[Path, Path]:
-    """Draw `size` of a run's labelled units onto a new sheet for a person; returns the files of the sheet and its key.
+    """Sample `size` of a run's judged units onto a new sheet for a person; return the files of the sheet and its key.
 
-    The sheet is a CSV file with an empty column `person`. Its key, NAME.key.json in the same folder, is the task. It
-    has the judge's labels, and the person must not see it. With `stratified`, each label is drawn equally often if
-    possible. `what` names the label if a study has several, one of its
-    `questions.keys`. `size` defaults to the paper's.
-    `overton.judge.agreement` reads the filled sheet back as one person's labels.
+    The sheet is a CSV file with an empty column `person`. The sheet's key, NAME.key.json in the same folder, is the
+    task. The key contains the judge's labels, so the person must not see it. With `stratified`, equally many units are
+    sampled for each of the judge's labels if possible. `what` names the label (one of `questions.keys`) if a study has
+    several. `size` defaults to the paper's number. `overton.judge.agreement` reads the filled sheet as one person's
+    labels.
 
     Raises:
-        InputError: a file exists already, the study has no sheet, or nothing is labelled.
+        InputError: a file exists already, the study has no sheet, or the judge gave no labels.
         RunError: `run` is not a run folder, or has no records; the files cannot be written.
     """
     opened, files = open_run(run), fresh_sheet(Path(sheet))
@@ -60,7 +60,7 @@ def fresh_sheet(path: Path) -> tuple[Path, Path]:
     """The files of a new sheet and of its key.
 
     Raises:
-        InputError: one exists already.
+        InputError: one of the files exists already.
     """
     files = path, path.with_suffix(".key.json")
     if taken := [Problem(str(file), "", "exists already; name another file") for file in files if file.exists()]:
@@ -69,7 +69,7 @@ def fresh_sheet(path: Path) -> tuple[Path, Path]:
 
 
 def write_files(files: tuple[Path, Path], task: LabelTask, shown: Sequence[Mapping[str, str]]) -> None:
-    """Write a sheet, and its key beside it: the key first, since a sheet without one is useless.
+    """Write a sheet, and its key next to it. The key is written first, because a sheet without a key is useless.
 
     Raises:
         RunError: they cannot be written.
@@ -90,10 +90,10 @@ def write_files(files: tuple[Path, Path], task: LabelTask, shown: Sequence[Mappi
 def opened_sheet(
     sheet: Path, key: Path | None = None, *, beside: Path | None = None, more: Sequence[str] = ()
 ) -> tuple[LabelTask, dict[int, str]]:
-    """The task of a sheet, and the person's labels by the task's rows; rows that were left empty are missing.
+    """Read the task of a sheet, and the person's labels by row. Empty rows are left out.
 
-    The task is in `key`, by default the file that was written with `beside`. `more` are labels that a person may give
-    besides the task's.
+    The task is in the file `key`. By default this is the key file next to `beside` or, if `beside` is not given, next
+    to `sheet`. `more` are labels that a person may give in addition to the task's labels.
 
     Raises:
         InputError: a file cannot be read, or the sheet has problems, listed by line.
@@ -105,7 +105,7 @@ def opened_sheet(
 
 
 class _KeyHead(msgspec.Struct):
-    """The key that only a `SheetKey` has."""
+    """The part of a file that shows whether it is a `SheetKey`: only a `SheetKey` has this field."""
 
     sheet: str = ""
 
@@ -126,7 +126,7 @@ def _read_key(path: Path) -> tuple[str, LabelTask]:
     except Unreadable as error:
         raise InputError([Problem(str(path), "", f"is not the key of a sheet: {error.reason}")]) from error
     if changed:
-        reason = "was changed after it was written: draw the sheet again, or restore the original key"
+        reason = "was changed after it was written: sample the sheet again, or restore the original key"
         raise InputError([Problem(str(path), "", reason)])
     return name, task
 

@@ -1,7 +1,7 @@
-"""Free text to labels: patterns, JSON by schema, repair, faults of form, and how well judges agree.
+"""Parsing of free text into labels and JSON, detection of malformed replies, and agreement between judges.
 
-A judge is a measuring instrument: readings say how they were read, so that invalid and repaired output can be counted
-beside every figure that rests on it. No language model and no network in here.
+A judge is a measuring instrument. Parsed values record how they were read, so that reports can count invalid and
+repaired output next to every number that depends on the judge. This package uses no language model and no network.
 """
 
 from overton.judging.agreement import cohen_kappa, fleiss_kappa, overlap, share

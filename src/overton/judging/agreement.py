@@ -1,11 +1,12 @@
-"""How well those agree who labelled the same rows: judges with each other, a judge with people, people.
+"""Agreement on the same rows: between judges, between a judge and people, and between people.
 
-Written from the formulas: Krippendorff 2004, 'Content Analysis', chapter 11; 2011, 'Computing Krippendorff's
+The formulas are from Krippendorff 2004, 'Content Analysis', chapter 11, and 2011, 'Computing Krippendorff's
 alpha-reliability', section C.
 
-Shares, Cohen's kappa for two who labelled the same rows, Krippendorff's alpha for any number with labels missing, and
-Fleiss' kappa for any number without, with their intervals. Throughout, `clusters` names the group that each row belongs
-to (the six paraphrases of one issue, say), since rows of one group are not independent; without it each row is
+Each measure has an interval. `cohen_kappa` is for two annotators of the same rows. `krippendorff_alpha` is for any
+number of annotators, and labels may be missing. `fleiss_kappa` is for any number of annotators without missing labels.
+`share` is a proportion, and `overlap` a mean Jaccard index. `clusters` names each row's group (for example, the issue
+of six paraphrases), because rows of one group are not independent. Without `clusters`, all rows are treated as
 independent.
 """
 
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
 
 
 Label = Hashable | Mapping[str, float]
-"""One label, or how much of a row each label has if whoever labelled it is several people who differ."""
+"""One label of a row or, if several people differ on the row, the part of the row that each label has."""
 
 _ByChance = Callable[["AnyFloats", "AnyFloats"], "AnyFloats"]
-"""Disagreement by chance, of sums of labels' counts [..., K] and of what could be disagreed on [...]."""
+"""A function for the disagreement by chance. Its arguments are sums over rows: the count of each label [..., K], and
+the number of labels or pairs [...]."""
 
 
 def cohen_kappa(
@@ -41,11 +43,12 @@ def cohen_kappa(
     weights: Sequence[float] | None = None,
     level: float = 0.95,
 ) -> Estimate:
-    """Agreement beyond chance of two who labelled the same rows in the same order (Cohen 1960).
+    """Agreement beyond chance between two annotators of the same rows in the same order (Cohen 1960).
 
-    With o the share of `weights` on which their labels differ, and e that by chance, from how often each gives each
-    label, kappa = 1 - o / e. Parts of a row that labels share add up to 1. `n` counts the rows. Not computed if only
-    one label occurs, since chance alone then agrees fully. The interval is that of `_beyond_chance`.
+    Kappa is 1 - o / e. Here o is the proportion of rows (by `weights`) with different labels, and e the proportion
+    expected by chance from the frequency of each annotator's labels. If a row has several labels from one annotator,
+    their parts sum to 1. `n` counts the rows. Kappa is not computed if only one label occurs, because chance alone then
+    gives full agreement. The interval is that of `_beyond_chance`.
 
     Raises:
         ValueError: the sequences differ in length.
@@ -75,15 +78,16 @@ def cohen_kappa(
 def krippendorff_alpha(
     units: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
 ) -> Estimate:
-    """Krippendorff's alpha of nominal labels; `units` has, for each unit, the labels that it was given by anyone.
+    """Krippendorff's alpha of nominal labels; `units` has all labels of each unit.
 
-    Units with fewer than two labels are left out, and `n` counts the others. With m(u) the labels of unit u, d(u) its
-    ordered pairs of different ones, n(c) how often label c occurs and n all labels of those units:
+    Units with fewer than two labels are left out, and `n` counts the others. Let m(u) be the number of labels of unit
+    u, d(u) the number of ordered pairs of different labels in u, n(c) the frequency of label c, and n the number of all
+    labels of those units:
 
         alpha = 1 - o / e,    o = sum d(u) / (m(u) - 1) / n,    e = (n^2 - sum n(c)^2) / (n (n - 1))
 
-    Not computed if no unit has two labels or only one label occurs, since disagreement is then impossible. The interval
-    is that of `_beyond_chance`.
+    Alpha is not computed if no unit has two labels or only one label occurs, because disagreement is then impossible.
+    The interval is that of `_beyond_chance`.
 
     Raises:
         ValueError: the numbers of clusters and units differ.
@@ -106,10 +110,11 @@ def krippendorff_alpha(
 def fleiss_kappa(
     ratings: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
 ) -> Estimate:
-    """Agreement beyond chance of two judges or more (Fleiss 1971); `ratings[judge][item]`, every item by every judge.
+    """Agreement beyond chance between two or more judges (Fleiss 1971). `ratings[judge][item]` is a judge's label of an
+    item.
 
-    It is Krippendorff's alpha with e = 1 - sum (n(c) / n)^2. `n` counts the items. The same cases as for `cohen_kappa`
-    are not computed, and the interval is the same.
+    The formula is that of Krippendorff's alpha with e = 1 - sum (n(c) / n)^2. `n` counts the items. As with
+    `cohen_kappa`, kappa is not computed if only one label occurs, and the interval is that of `_beyond_chance`.
 
     Raises:
         ValueError: fewer than two judges, or sequences that differ in length.
@@ -130,7 +135,7 @@ def fleiss_kappa(
 
 
 def _label_parts(said: Sequence[Label], numbers: Mapping[Hashable, int]) -> Floats:
-    """How much of each row each label has [rows, labels]."""
+    """The part of each row that each label has [rows, labels]."""
     import numpy as np
 
     table = np.zeros((len(said), len(numbers)))
@@ -141,7 +146,8 @@ def _label_parts(said: Sequence[Label], numbers: Mapping[Hashable, int]) -> Floa
 
 
 def _unit_parts(units: Sequence[Sequence[Hashable]]) -> Floats:
-    """For each unit d / (m - 1), m, and how often each label occurs [units, 2 + labels]; see `krippendorff_alpha`."""
+    """For each unit d / (m - 1), m, and the count of each label [units, 2 + labels]. `krippendorff_alpha` defines d and
+    m."""
     import numpy as np
 
     numbers: dict[Hashable, int] = {}
@@ -153,16 +159,18 @@ def _unit_parts(units: Sequence[Sequence[Hashable]]) -> Floats:
 
 
 def _beyond_chance(parts: Floats, by_chance: _ByChance, clusters: Sequence[Hashable] | None, level: float) -> Estimate:
-    """Agreement beyond chance, 1 - o / e, with the one interval that all coefficients here have.
+    """Agreement beyond chance, 1 - o / e, with the interval of all coefficients in this module.
 
-    `parts` [rows, 2 + K] has each row's disagreement, how much could be disagreed on, and K counts of labels. The ratio
-    of the sums of the first two is o. `by_chance` makes e of the sums of the counts and of the second.
+    `parts` [rows, 2 + K] has each row's disagreement, the number of labels or pairs that could disagree, and K counts
+    of labels. The sum of the first column divided by that of the second is o. `by_chance` computes e from the sums of
+    the counts and of the second column.
 
-    Each limit is the further of two. The first is by leaving out each cluster in turn (`statistics.jackknife`). The
-    second is 1 - w / e with w Wilson's limit for o, a share of so many independent pairs as its error over clusters
-    says. If o is the same in all clusters, these are the pairs. If leaving clusters out gives no interval, since all
-    are alike or one has the only other label, the second limits are taken. Below five clusters there is no interval.
-    docs/judges.md has the coverage.
+    Each limit is the further of two candidates. The first comes from leaving out each cluster in turn
+    (`statistics.jackknife`). The second is 1 - w / e, where w is Wilson's limit for o. For w, the number of independent
+    pairs follows from the standard error of o over clusters. If o is the same in all clusters, that number is the
+    effective number of clusters. Leaving out clusters gives no interval if all clusters are alike, or if all labels
+    outside a single cluster are equal. Then only the second limits are used. With fewer than five clusters there is no
+    interval. docs/judge-reference.md has the coverage.
     """
     import numpy as np
 
@@ -212,7 +220,7 @@ def _beyond_chance(parts: Floats, by_chance: _ByChance, clusters: Sequence[Hasha
 _FURTHER = "the further of Student's t over {unit}, corrected for skewness, and Wilson"
 _ONE_LABEL = "only one label occurs, on which chance alone agrees fully"
 _NO_CHANCE = 1e-12
-"""Disagreement by chance of no more than this is rounding error: one label is left."""
+"""A disagreement by chance of at most this is rounding error, because only one label occurs."""
 _DIGITS = 10
 """Decimals of limits, as in `statistics.jackknife`."""
 
@@ -221,11 +229,11 @@ _NO_ITEMS = "there is no item"
 
 
 def share(flags: Sequence[bool], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Estimate:
-    """The share of true flags with Wilson's score interval (Wilson 1927).
+    """The proportion of true flags with Wilson's score interval (Wilson 1927).
 
-    With `clusters` the interval is computed for the effective number of flags, n divided by the design effect (Kish
-    1965), never more than n; if all flags are equal the design effect cannot be estimated, and the number of clusters
-    is used instead. `n` counts the flags.
+    With `clusters` the interval is computed for the effective number of flags: n divided by the design effect (Kish
+    1965), at most n. If all flags are equal, the design effect cannot be estimated, and the number of clusters is used
+    instead. `n` counts the flags.
     """
     import numpy as np
 
@@ -248,10 +256,10 @@ def overlap(
     *,
     level: float = 0.95,
 ) -> Estimate:
-    """The mean Jaccard index of two sets for each item: the size of their intersection over that of their union
-    (Jaccard 1912); 1 if both are empty. `n` counts the items.
+    """The mean over items of the Jaccard index of two sets: the size of their intersection divided by the size of their
+    union (Jaccard 1912). The index is 1 if both sets are empty. `n` counts the items.
 
-    The interval is over clusters, by the one rule for intervals over items, and so needs five of them.
+    The interval is over clusters, by Overton's usual rule, and needs at least five clusters.
 
     Raises:
         ValueError: the sequences differ in length.
@@ -271,7 +279,7 @@ def overlap(
 
 
 def _effective_items(deviations: NDArray[Any], clusters: Sequence[Hashable]) -> float:
-    """How many independent items the clustered ones are worth, between 1 and their number."""
+    """The effective number of independent items, between 1 and the number of items."""
     sums, n = _cluster_sums(deviations, clusters), len(deviations)
     if not deviations.any():
         return len(sums)

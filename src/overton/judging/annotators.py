@@ -1,7 +1,8 @@
-"""How well people agree with each other on what they labelled, and a judge with them.
+"""Agreement of annotators with each other, and of a judge with annotators.
 
-Until people settle what they differ on, each counts equally. `CANNOT_TELL` is a label like any other here: two people
-who cannot tell agree. What was settled afterwards is not agreement: alpha and kappa are over what each said alone.
+Until annotators adjudicate the rows on which they differ, each annotator counts equally. `CANNOT_TELL` is a label like
+any other here, so two people agree on a row if both choose it. Adjudicated labels do not count as agreement: alpha and
+kappa between people use the labels that each annotator gave alone.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ if TYPE_CHECKING:
 
     _Coder = tuple[str, Mapping[int, str]]
     _WeightedLabels = tuple[Floats, Floats, Floats, NDArray[np.int64]]
-    """For each labelled row: people's labels and the judge's [rows, labels], its weight and its group [rows]."""
+    """For each labelled row: the human labels and the judge's [rows, labels], its weight and its group [rows]."""
 
 
 @dataclass(frozen=True)
 class RowWeights:
-    """The weight of each row (1 / its chance), and the group of rows that it is alike with."""
+    """The weight of each row (1 / its sampling probability), and its cluster of similar rows."""
 
     weights: Sequence[float]
     groups: Sequence[str]
 
 
 class AnnotatorShares(msgspec.Struct, frozen=True):
-    """One person's page: how many rows they labelled, and how many of these they could not tell."""
+    """One person's page: the number of labelled rows, and of rows whose label the person could not tell."""
 
     name: str
     page: int
@@ -48,7 +49,7 @@ class AnnotatorShares(msgspec.Struct, frozen=True):
 
 
 class AnnotatorPair(msgspec.Struct, frozen=True):
-    """Two people on the `n` rows that both labelled: the share of equal labels, and Cohen's kappa."""
+    """Two people on the `n` rows that both labelled: the proportion of equal labels, and Cohen's kappa."""
 
     a: str
     b: str
@@ -58,12 +59,14 @@ class AnnotatorPair(msgspec.Struct, frozen=True):
 
 
 class JudgeAgreement(msgspec.Struct, frozen=True):
-    """A judge against people, each row weighted by how many it represents (1 / chance).
+    """A judge compared with people; each row has the weight 1 / its sampling probability.
 
-    `same` is the part of human labels that are the judge's (in equal parts if people differ), `kappa` the same beyond
-    chance; `by_label` is what people confirm of each label that the judge gives. `leniency` is that label's share among
-    the rows on which judge and people differ: 1 if the judge's only error is to see it where it is absent (PluralEval,
-    appendix A.5). `confusion[judge][people]` counts labelled rows, in equal parts if people differ, and unweighted.
+    `same` is the proportion of human labels that equal the judge's. If people differ on a row, their labels count in
+    equal parts. `kappa` is this agreement beyond chance. `by_label` is, for each label, the proportion of the judge's
+    labels that people confirm. `leniency` is, for each label, the proportion of rows to which the judge gives that
+    label, among the rows on which judge and people differ. It is 1 if the judge's only error is to give the label where
+    it does not apply (PluralEval, appendix A.5). `confusion[judge][people]` counts labelled rows without weights, in
+    equal parts if people differ.
     """
 
     same: Estimate
@@ -74,10 +77,11 @@ class JudgeAgreement(msgspec.Struct, frozen=True):
 
 
 class AnnotatorAgreement(msgspec.Struct, frozen=True):
-    """Agreement on one task, whose labels were judged `by` somebody.
+    """Agreement on one task. `by` is the judge whose labels people check.
 
-    Of `asked` rows `labelled` have a label, `shared` have two or more; on `settled` rows people settled what they
-    differed on, on `open` ones not yet. `krippendorff_alpha` is Krippendorff's, over shared rows.
+    `asked` counts all rows, `labelled` the rows with at least one label, and `shared` the rows with at least two. Of
+    the rows on which people differed, `settled` counts the adjudicated ones, and `open` the others. `alpha` is
+    Krippendorff's alpha over shared rows.
     """
 
     task: str
@@ -99,7 +103,7 @@ class AnnotatorAgreement(msgspec.Struct, frozen=True):
 def annotator_agreement(labels: SavedLabels, *, level: float = 0.95) -> AnnotatorAgreement:
     """The agreement of people with each other and of the judge with them.
 
-    Intervals treat rows of one group (turns of a conversation) as alike.
+    Intervals treat rows of one group (turns of a conversation) as one cluster.
     """
     task, named = labels.task, coders_of(labels)
     votes = Counter(place for _, said in named for place in said)
@@ -134,9 +138,10 @@ def judge_agreement(
     *,
     level: float = 0.95,
 ) -> tuple[Estimate, Estimate]:
-    """How far two who labelled the same rows agree: the share of equal labels, and Cohen's kappa.
+    """The agreement of two annotators of the same rows: the proportion of equal labels, and Cohen's kappa.
 
-    Each gives every label its part of a row, 1 in all: people who differ give equal parts.
+    Each annotator's labels of a row sum to 1. If an annotator stands for several people who differ on a row, each
+    person's label has an equal part.
     """
     if not first:
         return (not_computed("they labelled no row in common", level=level),) * 2
@@ -155,8 +160,8 @@ def mean_of(values: Sequence[float], rows: RowWeights, *, level: float = 0.95) -
 
 
 def mean_gap(gaps: Sequence[float], rows: RowWeights, *, level: float = 0.95) -> Estimate:
-    """The weighted mean of row-by-row differences of two labellings, from -1 to 1: Student's limits, or if no row
-    differs, those of a share that was never observed, to both sides."""
+    """The weighted mean of row-by-row differences of two labellings, from -1 to 1, with Student's limits. If the
+    labellings agree on all rows, both limits are as far from 0 as the upper limit for an observed proportion of 0."""
     import numpy as np
 
     if any(gaps):
@@ -187,7 +192,7 @@ def _annotator_pair(a: _Coder, b: _Coder, task: LabelTask, level: float) -> Anno
 
 
 def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:
-    """The judge's labels against people's, from each row's shares."""
+    """The judge's labels compared with human labels, from the proportions of human labels in each row."""
     import numpy as np
 
     shares, rows = labels.shares(), labels.task.rows
@@ -213,7 +218,7 @@ def _judge_against_people(labels: SavedLabels, level: float) -> JudgeAgreement:
 
 
 def _label_flags(said: Sequence[str], names: Sequence[str]) -> Floats:
-    """Which label each row has [rows, labels]."""
+    """Flags of each row's label [rows, labels]."""
     import numpy as np
 
     return np.array([[float(label == name) for name in names] for label in said])
@@ -226,20 +231,20 @@ def _number_groups(groups: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _same_share(said: _WeightedLabels, level: float) -> Estimate:
-    """How much of people's label is the judge's."""
+    """The proportion of human labels that equal the judge's."""
     people, judged, weight, groups = said
     return _weighted_mean((people * judged).sum(1), weight, groups, level, label=judged.argmax(1))
 
 
 def _confirmed_share(column: int, said: _WeightedLabels, level: float) -> Estimate:
-    """How many of the rows to which the judge gives one label people confirm."""
+    """Of the rows to which the judge gives one label, the proportion that people confirm."""
     people, judged, weight, groups = said
     rows = judged[:, column] > 0
     return _weighted_mean(people[rows, column], weight[rows], groups[rows], level)
 
 
 def _given_share(column: int, said: _WeightedLabels, level: float) -> Estimate:
-    """How many of the rows on which judge and people differ the judge gives one label."""
+    """Of the rows on which judge and people differ, the proportion to which the judge gives one label."""
     people, judged, weight, groups = said
     apart = weight * (1 - (people * judged).sum(1))
     rows = apart > 0
@@ -256,8 +261,9 @@ def _weighted_mean(  # noqa: PLR0917
     lowest: float = 0.0,
     label: NDArray[np.int64] | None = None,
 ) -> Estimate:
-    """A weighted mean of values from `lowest` to 1, by the rule for labelled rows (`prediction_powered`): that of a
-    share if nothing is below 0. `label` numbers the judge's label of each row, by which rows may be drawn."""
+    """A weighted mean of values from `lowest` to 1, with the interval for labelled rows alone (`prediction_powered`).
+    If `lowest` is 0, the interval is that of a proportion. `label` has the index of the judge's label of each row,
+    because rows may have been sampled label by label."""
     import numpy as np
 
     from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw

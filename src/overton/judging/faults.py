@@ -1,7 +1,7 @@
-"""Replies that are no answers, recognised by their form alone: empty, cut off, echoing, looping, repeating.
+"""Malformed replies: empty, truncated, echoed, repetitive or duplicate.
 
-Nothing here knows what a reply means. Each threshold is a choice of ours that texts written by people pass: see
-`docs/statistics.md` for how many do.
+Nothing here depends on the meaning of a reply. All thresholds are chosen such that texts written by people count as
+well-formed. `docs/statistics.md` counts the malformed answers of models.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ Fault = Literal["empty", "cut", "echo", "loop", "duplicate"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 """Kinds of malformed replies.
 
-empty      it has no letter and no digit
-cut        it ended because it ran out of room
-echo       at least four fifths of it repeat what it was shown, in runs of eight words or more
-loop       at least half of it repeats itself, in runs of four words
-duplicate  it says what an earlier reply said: they share nine tenths of all runs of four words in either
+empty      the reply has no letter and no digit
+cut        the reply ended because it reached its token limit
+echo       at least four fifths of the reply repeat a text in the prompt, in runs of eight words or more
+loop       at least half of the reply's runs of four words repeat earlier ones in the reply
+duplicate  the reply repeats an earlier reply: at least nine tenths of the two replies' runs of four words are in both
 """
 
 _CUT_WORDS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
 _ECHOED_RUN_WORDS, _MOST_ECHOED, _SHORTEST_ECHO = 8, 0.8, 4
 _RUN_WORDS, _MOST_LOOPED, _SHORTEST_LOOP = 4, 0.5, 24
 _MOST_SHARED = 0.9
-# Scripts that put no space between words are read by character, and so are words too long for any language.
+# Scripts without spaces between words are split into characters, and so are words too long for any language.
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]{{1,40}}(?!\w)|\w")
 
@@ -42,12 +42,13 @@ def faults_of(
     sources: Iterable[str] = (),
     earlier: Iterable[str] = (),
 ) -> tuple[Fault, ...]:
-    """The faults of a reply's form, in the order of `FAULTS`; () if nothing is.
+    """The ways in which a reply is malformed, in the order of `FAULTS`; () if it is well-formed.
 
-    `finish` is the provider's word for why it ended. `shown` are the texts that it must not merely repeat (the prompt,
-    the post, the belief), `sources` those that it may quote from but not contain whole, four fifths or more, `earlier`
-    the replies that it should differ from. Case and punctuation do not count. A reply of fewer than four words is no
-    echo: an answer of one letter always occurs in its prompt.
+    `finish` is the provider's word for the reason why the reply ended. `shown` are texts that the reply must not merely
+    repeat (the prompt, the post, the belief). `sources` are texts that the reply may quote, but a reply that contains
+    four fifths of one is an echo. `earlier` are replies from which this reply should differ. Case and punctuation are
+    ignored. A reply of fewer than four words is never an echo, because an answer of one letter always occurs in its
+    prompt.
     """
     words = _words(text)
     found: dict[Fault, bool] = {
@@ -61,21 +62,21 @@ def faults_of(
 
 
 def is_cut(finish: str) -> bool:
-    """Whether a provider's word says that a reply ended for lack of room."""
+    """Whether a provider's word means that a reply reached its token limit."""
     return finish.casefold() in _CUT_WORDS
 
 
 def echoes(text: str, shown: Iterable[str]) -> bool:
-    """Whether a text is an echo of one of those shown, as in `faults_of`."""
+    """Whether a text is an echo of one of the texts in the prompt, as in `faults_of`."""
     return any(_echoes(text, other) for other in shown)
 
 
 def repeats(text: str, earlier: Iterable[str]) -> bool:
-    """Whether a text says something, and the same as an earlier one: a duplicate, as in `faults_of`."""
+    """Whether a text has words and is a duplicate of an earlier text, as in `faults_of`."""
     return bool(_words(text)) and any(_has_same_runs(text, other) for other in earlier)
 
 
-# The next reply needs the same prompts, pages and earlier replies again.
+# Cached, because the next reply is compared with the same prompts, pages and earlier replies.
 @lru_cache(maxsize=128)
 def _words(text: str) -> Words:
     return tuple(_WORD.findall(text.casefold()))
@@ -122,5 +123,5 @@ def _has_same_runs(text: str, other: str) -> bool:
         return _words(text) == _words(other)
     runs, other_runs = _runs_in_text(text, _RUN_WORDS), _runs_in_text(other, _RUN_WORDS)
     if min(len(runs), len(other_runs)) < _MOST_SHARED * max(len(runs), len(other_runs)):
-        return False  # they cannot share so many
+        return False  # too few runs in one of them
     return len(runs & other_runs) >= _MOST_SHARED * len(runs | other_runs)

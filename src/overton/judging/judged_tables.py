@@ -1,4 +1,4 @@
-"""Judged labels of any origin, corrected by people's labels of some of them: shares, means, groups, differences."""
+"""Judged labels of any origin, corrected with human labels of some rows: proportions, means, groups and differences."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ UNREAD = "unread"
 
 _MOST_LABELS = 500
 _LONGEST_LABEL = 1_000
-"""More labels, or longer ones, are another column's texts: each label is a row of the result, estimated by itself."""
+"""If a column has more labels, or longer labels, it probably contains other texts. Each label would become a row of the
+result."""
 
 _RARE_P = 0.001
-"""Labelled rows whose judged labels differ from the others' as much as chance allows this rarely are no plain draw."""
+"""The p-value below which labelled rows do not count as a simple random sample, because their judged labels differ from
+those of the other rows."""
 
 
 class CorrectedNumber(msgspec.Struct, frozen=True):
-    """A number three times: by the judge alone (NaN if it says nothing), corrected, and by the labelled rows alone."""
+    """Three versions of a number: from the judge's labels alone (NaN if there are none), corrected, and from the
+    human-labelled rows alone."""
 
     judge: float
     corrected: Estimate
@@ -39,9 +42,10 @@ class CorrectedNumber(msgspec.Struct, frozen=True):
 
 
 class CorrectedRow(msgspec.Struct, frozen=True):
-    """The share of a label, or the mean of labels' numbers if `label` is None.
+    """The proportion of a label, or the mean of labels' numbers if `label` is None.
 
-    It describes all rows, or those of one `group`. With `against` it is that group's number minus the other's.
+    The number describes all rows, or the rows of one `group`. With `against`, it is the number of `group` minus the
+    number of the group `against`.
     """
 
     label: str | None
@@ -51,7 +55,8 @@ class CorrectedRow(msgspec.Struct, frozen=True):
 
 
 class JudgeHumanAgreement(msgspec.Struct, frozen=True):
-    """How well judge and people agree on the labelled rows: Krippendorff's alpha, Cohen's kappa, the share alike."""
+    """The agreement of judge and people on the labelled rows: Krippendorff's alpha, Cohen's kappa, and the proportion
+    of equal labels."""
 
     alpha: Estimate
     kappa: Estimate
@@ -61,7 +66,7 @@ class JudgeHumanAgreement(msgspec.Struct, frozen=True):
 class JudgedResult(msgspec.Struct, frozen=True):
     """All results for a judged table of `units` rows, of which `labelled` have a human label.
 
-    `population` says which rows the numbers describe, and `level` is that of their intervals.
+    `population` describes the rows that the numbers are about, and `level` is the level of their intervals.
     """
 
     units: int
@@ -73,11 +78,11 @@ class JudgedResult(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
     def rows_of(self, group: str | None = None, against: str | None = None) -> list[CorrectedRow]:
-        """The rows of all units, of a group, or of its difference from another, in the order of labels."""
+        """The rows of all units, of a group, or of a difference between two groups, in the order of labels."""
         return [row for row in self.rows if (row.group, row.against) == (group, against)]
 
     def number(self, label: str | None, group: str | None = None, against: str | None = None) -> CorrectedNumber:
-        """The share of a label, or the mean (None).
+        """The proportion of a label, or the mean if `label` is None.
 
         Raises:
             InputError: there is no such number.
@@ -87,17 +92,17 @@ class JudgedResult(msgspec.Struct, frozen=True):
         if found is None:
             there = ", ".join(row.label or "the mean" for row in rows) or "none of this group"
             raise InputError(
-                [Problem("number", label or "the mean", f"there is no such number here; there are {there}")]
+                [Problem("number", label or "the mean", f"is not one of these numbers, which are {there}")]
             )
         return found
 
 
 @dataclass(frozen=True)
 class JudgedTable:
-    """Rows with the judge's label, the people's (None if nobody labelled), and what they belong to.
+    """Rows with the judge's label, the human label (None for unlabelled rows), the group and the cluster.
 
-    `chance` is each row's probability of being labelled, None if labels are a plain draw; `groups` join labels under a
-    name; `values` are labels' numbers, whose mean is requested.
+    `chance` is each row's probability of being labelled, None if the labelled rows are a simple random sample. `groups`
+    has lists of labels to join, by the name of the joined label. `values` has the number of each label, for a mean.
     """
 
     judged: Sequence[str]
@@ -110,13 +115,15 @@ class JudgedTable:
 
 
 def correct(table: JudgedTable, *, these: bool = False, level: float = 0.95) -> JudgedResult:
-    """The shares of all labels (and of joined ones), and their mean, for all rows, each group and between groups.
+    """Compute the proportion of each label and each joined label, and the mean. Each number is for all rows, for each
+    group, and for the difference of each pair of groups.
 
-    With `these` they describe just these rows; otherwise rows like these, from which these were drawn.
+    With `these`, numbers describe exactly these rows; otherwise they describe the population from which these rows were
+    sampled.
 
     Raises:
-        InputError: nothing is labelled; there are more than 500 labels, or longer ones than 1,000 characters; or a
-            group or number for a label that nobody gave.
+        InputError: no row is labelled, there are more than 500 labels, labels exceed 1,000 characters, or there is a
+            group or number for a label that does not occur.
     """
     import numpy as np
 
@@ -159,7 +166,8 @@ def correct(table: JudgedTable, *, these: bool = False, level: float = 0.95) -> 
 
 
 def _rows(found: Mapping[str | None, Sequence[CorrectedNumber]], names: Sequence[str]) -> Iterator[CorrectedRow]:
-    """Of all rows, of each group, then of each pair of groups; `found` has by label the first two, in this order."""
+    """The result's rows: for all units, for each group, then for each pair of groups. `found` has, by label, the number
+    for all units, then those for groups."""
     for place, group in enumerate([None, *names]):
         yield from (CorrectedRow(label, group, None, numbers[place]) for label, numbers in found.items())
     for a, b in combinations(range(len(names)), 2):
@@ -170,21 +178,21 @@ def _rows(found: Mapping[str | None, Sequence[CorrectedNumber]], names: Sequence
 def _check_labels(table: JudgedTable, known: Sequence[str], labelled: int) -> None:
     problems = []
     if not labelled:
-        problems.append(Problem("labels", "", "no row has a label by people"))
+        problems.append(Problem("labels", "", "no row has a human label"))
     if len(known) > _MOST_LABELS or max(map(len, known)) > _LONGEST_LABEL:
         reason = (
             f"there are {len(known):,} different labels, the longest of {max(map(len, known)):,} characters; at most"
         )
-        reason += f" {_MOST_LABELS} of {_LONGEST_LABEL:,} characters can be corrected: name the columns of labels"
+        reason += f" {_MOST_LABELS} of {_LONGEST_LABEL:,} characters can be corrected; name the columns with labels"
         raise InputError([Problem("labels", "", reason)])
     given = [("group", name, label) for name, labels in table.groups.items() for label in labels]
     given += [("value", label, label) for label in table.values]
     problems += [
-        Problem(what, name, f"{label!r} is no label here; there are {', '.join(known[:30])}")
+        Problem(what, name, f"{label!r} is not a label of this table, which has {', '.join(known[:30])}")
         for what, name, label in given
         if label not in known
     ]
-    problems += [Problem("group", name, "is a label already") for name in table.groups if name in known]
+    problems += [Problem("group", name, "is already a label") for name in table.groups if name in known]
     if problems:
         raise InputError(problems)
 
@@ -240,7 +248,7 @@ def _subtract(corrected_number: CorrectedNumber, other: CorrectedNumber) -> Corr
 def _judge_human_agreement(
     judged: Sequence[str], people: Sequence[str], clusters: Sequence[str] | None, level: float
 ) -> JudgeHumanAgreement:
-    """On the labelled rows, treating those of one cluster as alike."""
+    """The agreement on the labelled rows. Rows of one cluster are not treated as independent."""
     same = [judge == person for judge, person in zip(judged, people, strict=True)]
     return JudgeHumanAgreement(
         krippendorff_alpha(list(zip(judged, people, strict=True)), clusters, level=level),
@@ -263,6 +271,6 @@ def _draw_warnings(judged: NDArray[Any], labelled: NDArray[Any], *, plain: bool)
     largest = int(np.abs(shares[0] - shares[1]).argmax())
     return [
         f"The judge gives {str(names[largest])!r} to {100 * shares[0, largest]:.1f}% of the labelled rows and to"
-        f" {100 * shares[1, largest]:.1f}% of the others: these labels are no plain draw. If rows had unequal chances,"
-        " give them (--chance)."
+        f" {100 * shares[1, largest]:.1f}% of the others, so the labelled rows are not a simple random sample. If rows"
+        " were sampled with unequal probabilities, name their column (--chance)."
     ]

@@ -1,7 +1,8 @@
-"""Label Studio's files: tasks and labelling interface out, its JSON export back in as what each person said.
+"""Label Studio's files: export of tasks and labelling interface, and import of each person's labels from its JSON.
 
-The format is that of its documentation (Label Studio task format; Choices, Text and TextArea tags): tasks are a list of
-objects with `data`, to which an export adds `annotations`, each with `result` and `completed_by`. Text in, text out.
+Label Studio's documentation describes the format (Label Studio task format; Choices, Text and TextArea tags). Tasks are
+a list of objects with `data`, to which an export adds `annotations`, each with `result` and `completed_by`. Functions
+read and write no files.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ class _Annotation(msgspec.Struct, frozen=True):
 
 
 class LabelStudioExport(msgspec.Struct, frozen=True):
-    """One task of an export, with what people said of it; without `annotations` if nobody has seen it yet."""
+    """One task of an export with its human labels. A task that was never opened has no `annotations`."""
 
     data: _TaskData
     annotations: list[_Annotation] = []
 
 
 def tasks(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> str:
-    """The rows of a task as JSON to import: what is shown of each, and how it is identified afterwards; no label of the
-    judge's. `texts` has, for each row, texts by heading; all rows get the headings of all.
+    """The rows of a task as JSON for Label Studio: each row's texts and identifier. The judge's labels are left out.
+    `texts` has the texts of each row, by heading. Every row gets all headings that occur in any row.
 
     Raises:
         ValueError: the numbers of texts and rows differ.
@@ -89,7 +90,7 @@ def interface(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> str:
 
 
 def _headings(texts: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The headings, by the name that a task gives to the text."""
+    """The headings, by the name of the text's field in a task ('text_1')."""
     known = dict.fromkeys(head for shown in texts for head in shown)
     return {f"text_{number}": head for number, head in enumerate(known, 1)}
 
@@ -100,23 +101,24 @@ def _quote_attribute(text: str) -> str:
 
 
 def said_by(task: LabelTask, export: Sequence[LabelStudioExport], place: str) -> list[AnnotatorLabels]:
-    """Each person's labels, page by page. An export knows no pages: a row counts for the first page that asks for it.
-    Skipped rows say nothing.
+    """Each person's labels, page by page. An export has no pages, so a row counts for the first page that contains it.
+    Skipped rows do not count.
 
     Raises:
-        InputError: rows of another task, two labels of one row by one person, or not exactly one choice.
+        InputError: the export has rows of another task, two labels of one row by one person, or a row without exactly
+            one choice.
     """
     problems: list[Problem] = []
     found: dict[tuple[str, int], dict[int, tuple[str, str, float]]] = {}
     pages = {row: page for page in range(len(task.people), 0, -1) for row in task.people[page - 1]}
     for where, row, who, annotation in _read_annotations(task, export, place, problems):
         if row not in pages:
-            problems.append(Problem(place, where, f"no page asks for row {row}"))
+            problems.append(Problem(place, where, f"row {row} is on no page of this task"))
             continue
         said = (_single_choice(annotation), _join_remarks(annotation), annotation.lead_time or 0.0)
         known = found.setdefault((who, pages[row]), {}).setdefault(row, said)
         if known[0] != said[0]:
-            reason = f"{quoted(who)} labelled row {row} twice, {quoted(known[0])} and {quoted(said[0])}: delete one"
+            reason = f"{quoted(who)} labelled row {row} twice, as {quoted(known[0])} and {quoted(said[0])}; delete one"
             problems.append(Problem(place, where, reason))
     if problems:
         raise InputError(problems[:20])
@@ -126,12 +128,10 @@ def said_by(task: LabelTask, export: Sequence[LabelStudioExport], place: str) ->
 def _read_annotations(
     task: LabelTask, export: Sequence[LabelStudioExport], place: str, problems: list[Problem]
 ) -> Iterator[tuple[str, int, str, _Annotation]]:
-    """Each annotation with a label: its place, its row, and who gave it."""
+    """For each annotation with a label: its location, its row, the annotator's name, and the annotation."""
     for number, exported in enumerate(export):
         if exported.data.overton_task != task.name:
-            reason = (
-                f"is {quoted(exported.data.overton_task)}, and the key is that of {task.name}: name its key (--key)"
-            )
+            reason = f"is {quoted(exported.data.overton_task)}, but the key is for {task.name}; name its key (--key)"
             problems.append(Problem(place, f"[{number}].data.{_TASK}", reason))
             continue
         for count, annotation in enumerate(exported.annotations):
@@ -155,7 +155,7 @@ def _join_remarks(annotation: _Annotation) -> str:
 
 
 def _annotator_name(who: _Annotator | int | str | None) -> str:
-    """Who labelled, by the name, address or number in Label Studio."""
+    """The annotator's name, e-mail address or number in Label Studio."""
     if isinstance(who, _Annotator):
         return " ".join(filter(None, (who.first_name, who.last_name))) or who.email or f"user {who.id}"
     return f"user {who}" if isinstance(who, int) else who or "user"

@@ -1,9 +1,9 @@
-"""Tasks for people who label: what they are asked, which units each gets, and what they said, checked and put together.
+"""Tasks for annotators: the question, the units for each annotator, and their labels, checked and merged.
 
-Text in, text out: `LabelTask` is what a draw asks of people (its file is not for them: it has the judge's labels),
-`AnnotatorLabels` what one person's page saves, and `SavedLabels` what a run stores of both.
+`LabelTask` is a task for a sample of units. Its file is not for annotators, because it contains the judge's labels.
+`AnnotatorLabels` is the file that one person's page saves, and `SavedLabels` has all stored tasks and labels of a run.
 
-Values in, values out: the caller knows where a file is and passes its place, which every message names.
+Functions read and write no files. The caller passes each file's location, and every message names it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from overton.calls import Draw
 from overton.errors import InputError, Problem, quoted
 
 USUAL_QUESTION = "Which label fits?"
-"""The question to people if a study has none of its own."""
+"""The question to annotators if a study does not define one."""
 
 CANNOT_TELL = "cannot tell"
-"""The label of a unit for which a person can choose no other; counted, and bounded both ways."""
+"""The label of a unit for which a person cannot choose another. Results count such units, and bound their effect in
+both directions."""
 
 LabelDesign = Literal["plain", "stratified", "whole"]
-"""How units were drawn: all equally likely, each judged label as equally often as possible, or whole groups."""
+"""The sampling of units: 'plain' (all equally likely), 'stratified' (each of the judge's labels as equally often as
+possible) or 'whole' (whole groups)."""
 
 
 class LabelRequest(msgspec.Struct, frozen=True):
-    """One label that is requested.
+    """A request for one label.
 
-    `id` is the study's name of the unit, `judged` what the judge called it, `group` what it belongs to (a conversation,
-    a thread of one model) and `chance` the probability with which it was drawn, in (0, 1].
+    `id` is the study's name of the unit, `judged` the judge's label, and `group` the unit's group (a conversation, a
+    thread of one model). `chance` is the probability with which the unit was sampled, in (0, 1].
     """
 
     id: str
@@ -43,11 +45,11 @@ class LabelRequest(msgspec.Struct, frozen=True):
 
 
 class LabelTask(msgspec.Struct, frozen=True):
-    """What people are asked, including what they are not shown.
+    """A task for annotators, including the parts that they do not see.
 
-    `name` follows from everything else. `what` is the label in question, `labels` the values that it can have, with
-    their definitions. `population` counts what the judge labelled, by label; `groups` how many groups there are. `rows`
-    are those that anybody labels; `people` has, for each page, the places in `rows` that it asks for, in its order.
+    `name` is computed from all other fields. `what` is the kind of label, and `labels` the allowed labels with their
+    definitions. `population` counts the units that the judge labelled, by label; `groups` is the number of groups.
+    `rows` are the rows of all annotators. `people` has, for each page, the indices of its rows in the page's order.
     """
 
     name: str
@@ -65,7 +67,8 @@ class LabelTask(msgspec.Struct, frozen=True):
 
 
 class AdjudicatedLabel(msgspec.Struct, frozen=True):
-    """What people agreed on after they had differed on the row at `place`; `by` is who says so."""
+    """The label on which people agreed after they had differed on a row. `place` is the row's index, and `by` the
+    person who reports the label."""
 
     place: int
     label: str
@@ -73,11 +76,11 @@ class AdjudicatedLabel(msgspec.Struct, frozen=True):
 
 
 class AnnotatorLabels(msgspec.Struct, frozen=True):
-    """What one person said: by the row's place, a label or `CANNOT_TELL`.
+    """One person's labels: by the row's index, a label or `CANNOT_TELL`.
 
-    `task` is the task's name and `page` which of its pages it was, from 1 (0: the page on which people settle what they
-    differ on). `seconds` is how long each row was looked at. `taken_back` are rows whose label was removed, and `saved`
-    says when this was saved, in seconds since 1970: 0 if that is not known.
+    `task` is the task's name and `page` the number of its page, from 1 (0: the page for adjudication). `seconds` is the
+    time for which each row was displayed. `taken_back` are rows whose label was removed. `saved` is the time of saving,
+    in seconds since 1970, 0 if unknown.
     """
 
     task: str
@@ -91,15 +94,16 @@ class AnnotatorLabels(msgspec.Struct, frozen=True):
 
 
 class SavedLabels(msgspec.Struct, frozen=True):
-    """What a run stores of one task: the task, each person's labels, and those that were settled."""
+    """All stored data of one task: the task, each person's labels, and adjudicated labels."""
 
     task: LabelTask
     said: tuple[AnnotatorLabels, ...]
     settled: tuple[AdjudicatedLabel, ...] = ()
 
     def shares(self) -> dict[int, Mapping[str, float]]:
-        """People's value of each labelled row, by its place: the settled label, or until it is settled each person's
-        with equal weight. `CANNOT_TELL` is a label here."""
+        """The weight of each human label of each labelled row, by the row's index. An adjudicated label has weight 1.
+        Before adjudication, all persons' labels of a row have equal weights that sum to 1. `CANNOT_TELL` is a label
+        here."""
         votes: dict[int, list[str]] = {}
         for annotator in self.said:
             for place, label in annotator.labels.items():
@@ -111,25 +115,26 @@ class SavedLabels(msgspec.Struct, frozen=True):
 
 
 def task_of(task: LabelTask) -> LabelTask:
-    """The task under the name that follows from everything else in it."""
+    """The task, with the name that is computed from all other fields."""
     bare = msgspec.structs.replace(task, name="")
     digest = sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()[:12]
     return msgspec.structs.replace(task, name=f"t{digest}")
 
 
 def has_changed(task: LabelTask) -> bool:
-    """Whether a task differs from what it was when written, by accident."""
+    """Whether a task was changed by accident after it was written."""
     return task_of(task).name != task.name
 
 
 def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, stratified: bool = False) -> list[int]:
-    """The places of `size` labelled units, in random order; all of them if there are fewer.
+    """Sample `size` labelled units, and return their indices in random order. Sample all units if there are fewer than
+    `size`.
 
-    Those without a label (None) are never drawn. All are equally likely, or with `stratified` labels are as equally
-    frequent as possible, so that rare labels are checked as well as common ones.
+    Units without a label (None) are never sampled. All others are equally likely. With `stratified`, all labels are as
+    equal in frequency as possible, so that rare labels are checked as thoroughly as common labels.
 
     Raises:
-        InputError: `size` is less than one, or there is nothing to draw.
+        InputError: `size` is less than one, or no unit has a label.
     """
     if size < 1:
         raise InputError([Problem("--size", str(size), "must be 1 or more")])
@@ -138,7 +143,7 @@ def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, strati
         if label is not None:
             places.setdefault(label, []).append(place)
     if not places:
-        raise InputError([Problem("sheet", "", "there is no labelled unit to draw")])
+        raise InputError([Problem("sheet", "", "there is no labelled unit to sample")])
     if not stratified:
         return Draw(f"{seed}/sheet").sample(sorted(place for some in places.values() for place in some), size)
     shares = _count_by_label({label: len(some) for label, some in places.items()}, size)
@@ -151,7 +156,7 @@ def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, strati
 
 
 def _count_by_label(available: Mapping[str, int], size: int) -> dict[str, int]:
-    """How many of each label: as equal as their numbers allow, the rarest first."""
+    """The number of units to sample of each label, as equal as the available numbers allow."""
     shares: dict[str, int] = {}
     left = size
     for done, label in enumerate(sorted(available, key=lambda name: (available[name], name))):
@@ -163,15 +168,16 @@ def _count_by_label(available: Mapping[str, int], size: int) -> dict[str, int]:
 def choose_units(
     given: Sequence[str | None], groups: Sequence[str], *, size: int = 100, seed: int = 0, design: LabelDesign = "plain"
 ) -> list[tuple[int, float]]:
-    """The places of about `size` labelled units, each with the probability with which it was drawn, in (0, 1].
+    """The indices of about `size` labelled units, each with the probability with which it was sampled, in (0, 1].
 
-    `given` are the judge's labels (None is never drawn), `groups` what each unit belongs to. 'plain' and 'stratified'
-    draw as `draw` does, in random order. 'whole' takes as many groups as have `size` rows on average, all
-    equally likely, with every labelled row in the order of `given`. How many groups that is follows from all of them:
-    if groups were drawn until there are `size` rows, long ones would be likelier by an unknown amount.
+    `given` are the judge's labels. Units without a label (None) are never sampled. `groups` has the group of each unit.
+    'plain' and 'stratified' sample as `draw` does, in random order. 'whole' samples whole groups, all equally likely,
+    with every labelled row in the order of `given`. The number of groups is fixed in advance, so that they have `size`
+    rows on average. If groups were sampled until there are `size` rows, long groups would be more likely by an unknown
+    amount.
 
     Raises:
-        InputError: `size` is less than one, or there is nothing to draw.
+        InputError: `size` is less than one, or no unit has a label.
     """
     if design == "whole":
         return _choose_whole_groups(given, groups, size, seed)
@@ -186,7 +192,7 @@ def choose_units(
 def _choose_whole_groups(
     given: Sequence[str | None], groups: Sequence[str], size: int, seed: int
 ) -> list[tuple[int, float]]:
-    draw(given, size=size, seed=seed)  # which raises if the size is wrong, or nothing is labelled
+    draw(given, size=size, seed=seed)  # called only for its errors
     rows: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
         if given[place] is not None:
@@ -200,11 +206,13 @@ def _choose_whole_groups(
 def deal_units(
     groups: Sequence[str], *, people: int = 2, shared: int = 30, seed: int = 0, whole: bool = False
 ) -> tuple[tuple[int, ...], ...]:
-    """For each person the places of their rows, in an order of their own.
+    """Assign rows to people. The result has the indices of each person's rows, in a different random order for each
+    person.
 
-    `groups` says what each drawn row belongs to. The first `shared` rows go to everybody, the others to one person
-    each, evenly. With `whole`, groups are kept together: as many go to everybody as have `shared` rows, each other one
-    to the person with the fewest rows, and the rows of a group keep their order.
+    `groups` has the group of each sampled row. The first `shared` rows go to everybody, and the others to one person
+    each, evenly. With `whole`, groups are kept together. The first groups go to everybody, until everybody has at least
+    `shared` rows. Each further group goes to the person with the fewest rows so far. The rows of a group keep their
+    order.
 
     Raises:
         InputError: there are no people, or `shared` is negative.
@@ -228,7 +236,8 @@ def deal_units(
 
 
 def _split_shared(members: Mapping[str, Sequence[int]], shared: int) -> tuple[list[str], list[str]]:
-    """The names of the groups with the first `shared` rows, and those of the others."""
+    """The names of the groups that everybody gets (the first groups, with at least `shared` rows), and of the other
+    groups."""
     names, rows = list(members), 0
     for number, name in enumerate(names):
         if rows >= shared:
@@ -238,17 +247,17 @@ def _split_shared(members: Mapping[str, Sequence[int]], shared: int) -> tuple[li
 
 
 SETTLING = 0
-"""The page on which people settle what they differ on."""
+"""The page on which people adjudicate rows on which they differ."""
 
 _LONGEST_NAME = 200
 _MOST_PROBLEMS = 20
 
 
 def check_task(task: LabelTask, place: str) -> None:
-    """Refuse a task that differs from what was written, or that no draw can have made.
+    """Raise an error for a task that was changed after it was written, or that no sampling can have produced.
 
     Raises:
-        InputError: it does; says how.
+        InputError: the task is wrong. The message names each wrong field.
     """
     problems = [Problem(place, key, reason) for key, reason in _task_faults(task)]
     if problems:
@@ -259,28 +268,28 @@ def _task_faults(task: LabelTask) -> Iterator[tuple[str, str]]:
     if has_changed(task):
         yield (
             "name",
-            "does not fit the rest, which was changed after it was written: restore the original, or draw again",
+            "does not match the rest, which was changed after it was written; restore the original, or sample again",
         )
         return
     if not task.labels or CANNOT_TELL in task.labels:
         yield "labels", f"must not be empty, and not include {CANNOT_TELL!r}"
     if len({row.id for row in task.rows}) < len(task.rows):
-        yield "rows", "have an id twice"
+        yield "rows", "contain an id twice"
     for place, row in enumerate(task.rows):
         if not 0 < row.chance <= 1:
             yield f"rows[{place}].chance", f"is {row.chance!r}; a chance is above 0 and at most 1"
         if row.judged not in task.labels:
-            yield f"rows[{place}].judged", f"is {quoted(row.judged)}, which is none of the task's labels"
+            yield f"rows[{place}].judged", f"is {quoted(row.judged)}, which is not one of the task's labels"
     for page, places in enumerate(task.people, 1):
         if len(set(places)) < len(places) or any(not 0 <= place < len(task.rows) for place in places):
-            yield f"people[{page - 1}]", "asks for a row twice, or for one that does not exist"
+            yield f"people[{page - 1}]", "has a row twice, or a row that does not exist"
 
 
 def check_labels(labels: SavedLabels, place: str) -> None:
-    """Refuse stored labels that people cannot have given.
+    """Raise an error for stored labels that people cannot have given.
 
     Raises:
-        InputError: every key that is wrong.
+        InputError: the labels are wrong. The message names each wrong key.
     """
     check_task(labels.task, place)
     problems = []
@@ -289,11 +298,13 @@ def check_labels(labels: SavedLabels, place: str) -> None:
             Problem(place, f"said[{number}].{key}", reason) for key, reason in _label_faults(labels.task, said)
         ]
         if said.page == SETTLING:
-            problems.append(Problem(place, f"said[{number}].page", "is the page to settle, whose labels are `settled`"))
+            problems.append(
+                Problem(place, f"said[{number}].page", "is the page for adjudication; its labels belong in `settled`")
+            )
     labelled = {row for annotator in labels.said for row in annotator.labels}
     for number, adjudicated in enumerate(labels.settled):
         if adjudicated.place not in labelled or adjudicated.label not in (*labels.task.labels, CANNOT_TELL):
-            problems.append(Problem(place, f"settled[{number}]", "is for a row that nobody labelled, or is no label"))
+            problems.append(Problem(place, f"settled[{number}]", "is for an unlabelled row, or is not a label"))
     if len({(annotator.page, annotator.person) for annotator in labels.said}) < len(labels.said):
         problems.append(Problem(place, "said", "has a person's page twice"))
     if len({adjudicated.place for adjudicated in labels.settled}) < len(labels.settled):
@@ -303,10 +314,10 @@ def check_labels(labels: SavedLabels, place: str) -> None:
 
 
 def check_page(task: LabelTask, said: AnnotatorLabels, place: str) -> AnnotatorLabels:
-    """Return one person's labels if they belong to this task and has nothing that its page did not ask for.
+    """Return one person's labels if they belong to this task and contain only rows of their page.
 
     Raises:
-        InputError: every key that is wrong, and what to do.
+        InputError: the labels have wrong keys. The message names each wrong key and the remedy.
     """
     problems = [Problem(place, key, reason) for key, reason in _label_faults(task, said)]
     if problems:
@@ -316,23 +327,25 @@ def check_page(task: LabelTask, said: AnnotatorLabels, place: str) -> AnnotatorL
 
 def _label_faults(task: LabelTask, said: AnnotatorLabels) -> Iterator[tuple[str, str]]:
     if said.task != task.name:
-        yield "task", f"is {quoted(said.task)}, and the key that of {task.name}: name the key of these labels (--key)"
+        yield "task", f"is {quoted(said.task)}, but the key is for {task.name}; name the key of these labels (--key)"
         return
     if not 0 < len(said.person.strip()) <= _LONGEST_NAME:
         yield "person", f"must be a name of at most {_LONGEST_NAME} characters: write it into the file"
     if not 0 <= said.page <= len(task.people):
-        yield "page", f"is {said.page}; the task has pages 1 to {len(task.people)} (and {SETTLING}, to settle)"
+        yield "page", f"is {said.page}; the task has pages 1 to {len(task.people)} (and {SETTLING}, for adjudication)"
         return
     places = range(len(task.rows)) if said.page == SETTLING else task.people[said.page - 1]
     asked = frozenset(places)
     for row, label in said.labels.items():
         if row not in asked:
-            yield f"labels.{row}", f"page {said.page} did not ask for that row: take it out"
+            yield f"labels.{row}", f"page {said.page} does not have that row; remove it from the file"
         elif label != CANNOT_TELL and label not in task.labels:
             yield f"labels.{row}", f"is {quoted(label)}; it must be one of {', '.join([*task.labels, CANNOT_TELL])}"
     for name, rows in (("remarks", said.remarks), ("seconds", said.seconds)):
-        yield from ((f"{name}.{row}", "is for a row that was not asked for") for row in rows if row not in asked)
-    yield from ((f"taken_back.{row}", "is for a row that was not asked for") for row in set(said.taken_back) - asked)
+        yield from ((f"{name}.{row}", "is for a row that this page does not have") for row in rows if row not in asked)
+    yield from (
+        (f"taken_back.{row}", "is for a row that this page does not have") for row in set(said.taken_back) - asked
+    )
     yield from ((f"taken_back.{row}", "has a label, too") for row in said.taken_back if row in said.labels)
     if not (isfinite(said.saved) and said.saved >= 0):
         yield "saved", f"is {said.saved!r}; it must be 0 or more"
@@ -344,14 +357,16 @@ def _label_faults(task: LabelTask, said: AnnotatorLabels) -> Iterator[tuple[str,
 def gather_labels(
     task: LabelTask, new: Sequence[tuple[str, AnnotatorLabels]], before: SavedLabels | None = None
 ) -> SavedLabels:
-    """All labels of a task: those known `before`, and those of `new` files, each with its place, already checked.
+    """Merge all labels of a task: the stored labels (`before`), and the labels of new files (`new`). Each new file
+    comes with its location, and its labels are already checked.
 
-    A person's labels of one page are merged: the file that was saved last prevails (if that is not known, the new
-    file), what it leaves out stays as it was, and what it takes back is removed. The same goes for settled labels.
+    A person's labels of one page are merged. The file that was saved last takes precedence (or the new file if a time
+    is unknown). Labels that this file does not mention stay, and labels that it takes back are removed. Adjudicated
+    labels are merged in the same way.
 
     Raises:
-        InputError: two files say different things about one page by one person, and which is newer is not known; two
-            settle a row differently; or a row is settled that nobody labelled.
+        InputError: two files differ about one page by one person and it is unknown which is newer, two files adjudicate
+            a row differently, or a file adjudicates an unlabelled row.
     """
     pages: dict[tuple[int, str], tuple[str, AnnotatorLabels]] = {}
     for place, said in new:
@@ -373,18 +388,18 @@ def gather_labels(
 
 
 def _merge_files(known: tuple[str, AnnotatorLabels], place: str, said: AnnotatorLabels) -> AnnotatorLabels:
-    """Two files of one page by one person, of which one continues the other."""
+    """Merge two files of one page by one person."""
     where, other = known
     unlike = [row for row, label in said.labels.items() if other.labels.get(row, label) != label]
     if unlike and not (said.saved and other.saved):
         what = f"row {unlike[0]} is {quoted(said.labels[unlike[0]])} here, {quoted(other.labels[unlike[0]])} in {where}"
-        reason = f"{what}: both are page {said.page} by {quoted(said.person)}; name one of them"
+        reason = f"{what}, and both files are page {said.page} by {quoted(said.person)}; name one of them"
         raise InputError([Problem(place, f"labels.{unlike[0]}", reason)])
     return _merge_labels(other, said)
 
 
 def _merge_labels(before: AnnotatorLabels, now: AnnotatorLabels) -> AnnotatorLabels:
-    """Merge a person's earlier labels of a page with later ones; the other way round if the times say so."""
+    """Merge two sets of a person's labels of a page. `now` takes precedence, unless `before` was saved later."""
     if 0 < now.saved < before.saved:
         before, now = now, before
     labels = {row: label for row, label in before.labels.items() if row not in now.taken_back} | now.labels
@@ -404,17 +419,20 @@ def _gather_settled(
     for place, said in files:
         for row, label in said.labels.items():
             if row not in labelled:
-                raise InputError([Problem(place, f"labels.{row}", "settles a row that nobody labelled: take it out")])
+                raise InputError(
+                    [Problem(place, f"labels.{row}", ("adjudicates a row without labels; remove it from the file"))]
+                )
             known = found.setdefault(row, AdjudicatedLabel(row, label, said.person))
             if known.label != label:
-                reason = f"settles as {quoted(label)} what {quoted(known.by)} settles as {quoted(known.label)}"
+                reason = f"adjudicates a row as {quoted(label)}, but {quoted(known.by)} adjudicates it as"
+                reason += f" {quoted(known.label)}"
                 raise InputError([Problem(place, f"labels.{row}", f"{reason}: name one of the files")])
     return found
 
 
 def coders_of(labels: SavedLabels) -> list[tuple[str, Mapping[int, str]]]:
-    """Each person's labels, by row. Pages of one person are joined; if they say two things about a row, each is under
-    the person's name with the page's number."""
+    """Each person's labels, by row. Pages of one person are joined. If a person gave a row two different labels, both
+    appear under the person's name with the page's number."""
     by_person: dict[str, list[AnnotatorLabels]] = {}
     for annotator in labels.said:
         by_person.setdefault(annotator.person, []).append(annotator)
@@ -430,7 +448,7 @@ def _coders_of_person(name: str, pages: Sequence[AnnotatorLabels]) -> list[tuple
 
 
 def open_places(labels: SavedLabels) -> list[int]:
-    """The rows on which people differ without having settled it."""
+    """The rows on which people differ and which are not yet adjudicated."""
     settled = {adjudicated.place for adjudicated in labels.settled}
     votes: dict[int, set[str]] = {}
     for annotator in labels.said:

@@ -1,4 +1,4 @@
-"""The probability of each option at the place of a reply where one of them occurs, as the endpoint reported it."""
+"""The probability of each option at its place in a reply, as reported by the endpoint."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ import msgspec
 from overton.calls import Form, Reply, Spot, options_named
 
 At = Literal["plain", "drawn"]
-"""At temperature 1, or with the probabilities that the endpoint sampled from."""
+"""'plain' means probabilities at temperature 1, and 'drawn' the probabilities from which the endpoint sampled."""
 
 
 def probabilities_at(reply: Reply, start: int, options: Sequence[str], at: At = "drawn") -> dict[str, float] | None:
-    """P(option) where one of `options` starts at the character `start` of the reply; the rest to 1 is other text.
+    """The probability of each of `options` at the character `start` of the reply. The remaining probability is that of
+    other text.
 
-    Alternatives with one meaning are added up. If the sampled token starts several options ('support' of 'supports' and
-    'supportive'), the next token distinguishes them, its probabilities multiplied by those of the tokens before it. An
-    alternative that was not sampled and starts several counts as other text. None if nothing is known about the place.
+    Probabilities of alternatives with one meaning are added. If the sampled token starts several options ('support' of
+    'supports' and 'supportive'), the next token distinguishes them. The probabilities of successive tokens are
+    multiplied. An alternative that was not sampled and starts several options counts as other text. The result is None
+    if the endpoint reported no probabilities there.
     """
     total, way, said = dict.fromkeys(options, 0.0), 1.0, ""
     place = start
@@ -42,7 +44,7 @@ def probabilities_at(reply: Reply, start: int, options: Sequence[str], at: At = 
 
 
 def _spot_at(reply: Reply, place: int) -> Spot | None:
-    """The spot whose token contains the character at `place`."""
+    """The spot whose token contains the character at `place`, None if unknown."""
     return next((spot for spot in reply.spots if spot.at <= place < spot.at + len(spot.token)), None)
 
 
@@ -50,27 +52,28 @@ def _spot_at(reply: Reply, place: int) -> Spot | None:
 class OptionChoice:
     """A closed set of labels, one of which a judge's reply names.
 
-    With a `key` the reply is a JSON object that has the label under it: as its first key, since after a reason or
-    another label its probability would be the one after these, and not the share of the judge's answers. Without one
-    the label is in brackets, or starts the reply.
+    With a `key`, the reply is a JSON object, whose first key is `key` and has the label as its value. If a reason or
+    another label came first, the label's probability would be conditional on it, and would differ from the proportion
+    of the judge's answers. Without a key, the label is in brackets, or starts the reply.
     """
 
     labels: tuple[str, ...]
     key: str = ""
 
     def weighed(self, form: Form | None) -> Form:
-        """The form that requests the probabilities of all labels."""
+        """The reply format `form`, which now also requests the probabilities of all labels."""
         return msgspec.structs.replace(form or Form(), weigh=self.labels)
 
     def named(self, text: str) -> str | None:
-        """The label that a reply names, wherever its key is; None if it names none."""
+        """The label that a reply names, wherever its key is; None without a label."""
         found = self._find_label(text)
         return None if found is None else self._label_of_word(found[1])
 
     def chances(self, reply: Reply) -> tuple[float, ...] | None:
-        """P of each label at temperature 1, whatever the judge's temperature: comparable between all judges.
+        """The probability of each label at temperature 1, whatever the judge's temperature, so that all judges are
+        comparable.
 
-        None if the endpoint reported nothing for the label that is named, or it does not come first under its key.
+        None if the endpoint reported nothing for the label in the reply, or the label's key does not come first.
         """
         found = self._find_label(reply.text)
         if found is None or (self.key and _WORD.search(reply.text[: found.start()])):
@@ -90,4 +93,4 @@ class OptionChoice:
 
 
 _WORD = re.compile(r"(?!json\b)\b\w", re.IGNORECASE)
-"""A word that is not the name of a fence around JSON."""
+"""The start of a word other than 'json', which names a code fence."""

@@ -1,4 +1,5 @@
-"""Values read from a free text, and how they were read: labels out of a few, and JSON by schema or repaired."""
+"""Parsing of free text: one of a few labels, or JSON of a given kind, repaired if needed. Each value records how it was
+read."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ How = Literal["as is", "repaired", "invalid"]
 class Reading(Generic[T]):
     """A value read from a text.
 
-    `how` is 'as is' if the text was exactly in the requested form, 'repaired' if the value was clear but its form was
-    different, 'invalid' if there is no value to read: `value` is then None and `problem` says why, in words that can be
-    sent back to the writer. A value that has a problem all the same is usable, but not all that was requested.
-    `dropped` counts further things that the text names and that do not exist or were named before.
+    `how` is 'as is' if the text was exactly in the requested format, and 'repaired' if the value was clear in another
+    format. It is 'invalid' if there is no value. `value` is then None, and `problem` is the reason, in words that can
+    be sent back to the model. A value that comes with a problem is usable, but incomplete. `dropped` counts entries of
+    the text that were ignored, because they name unknown things or repeat an earlier entry.
     """
 
     value: T | None
@@ -37,21 +38,21 @@ class Reading(Generic[T]):
 
     @property
     def repaired(self) -> bool:
-        """Whether the form was not the requested one."""
+        """Whether the text was not in the requested format."""
         return self.how == "repaired"
 
     @classmethod
     def invalid(cls, problem: str) -> Reading[T]:
-        """No value, for this reason."""
+        """A `Reading` without a value, for this reason."""
         return cls(None, "invalid", problem)
 
 
 def read_choice(text: str, choices: Sequence[str]) -> Reading[str]:
     """The one of `choices` that `text` names.
 
-    As is if it is the whole text, spelled exactly. Repaired if just one of them occurs in the text as whole words, in
-    any case; a choice that contains another ('not fair', 'fair') is matched first. A text that names none of them, or
-    two, is invalid.
+    The choice is read 'as is' if it is the whole text, spelled exactly. It is 'repaired' if exactly one of the choices
+    occurs in the text as whole words, in upper or lower case. A choice that contains another ('not fair', 'fair') is
+    matched first. A text with none of the choices, or with two, is invalid.
     """
     alone = text.strip()
     if alone in choices:
@@ -65,10 +66,10 @@ def read_choice(text: str, choices: Sequence[str]) -> Reading[str]:
 
 
 def read_bracketed_label(text: str, labels: Sequence[str]) -> Reading[str]:
-    """The one of `labels` that `text` names: alone, in brackets at the beginning, or as the only one in brackets.
+    """The element of `labels` that `text` names: alone, in brackets at the beginning, or as the only label in brackets.
 
-    Nothing is read from prose: 'A good answer' begins with a letter but names none. A text that names none of the
-    labels, or two, is invalid.
+    Prose is not read: 'A good answer' begins with a letter but names no label. A text with none of the labels, or with
+    two, is invalid.
     """
     label = "|".join(map(re.escape, labels))
     if found := re.fullmatch(rf"\W*({label})\W*", text) or re.match(rf"\s*\(({label})\)", text):
@@ -93,13 +94,13 @@ MAX_CHARACTERS = 200_000
 MAX_DEPTH = 32
 """Values nested deeper are not read."""
 
-# How many opening brackets of a text are tried as the start of its JSON.
+# The maximum number of opening brackets in a text that are tried as the start of its JSON.
 _MAX_STARTS = 64
 
 _MAX_TRIED = 2 * MAX_CHARACTERS
-"""Characters that are tried in total: parts of parts are read again."""
+"""The maximum number of characters that are tried in total, because nested parts are tried again."""
 
-# A string that does not close extends to the end, so that no text makes these patterns try the same part twice.
+# An unclosed string extends to the end of the text, so that these patterns never try a part of the text twice.
 _DOUBLE = r"\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z)"
 _STRING = rf"{_DOUBLE}|'(?:[^'\\]|\\.)*+(?:'|\\?\Z)"
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
@@ -117,10 +118,10 @@ def parse_json(text: str, kind: type[T]) -> Reading[T]: ...
 def parse_json(text: str, kind: Any = Any) -> Reading[Any]:
     """The JSON value in `text`, as `kind` (a msgspec struct or any type that msgspec converts to).
 
-    As is if the whole text is JSON of that kind. Otherwise these are tried: the contents of code fences; JSON between
-    other words; line breaks inside strings, trailing commas, and Python's literals (single quotes, True, None, read
-    by `ast.literal_eval`, never by eval). A text with two different values of the kind is invalid, since nothing shows
-    which of them was meant. Never raises, whatever the text.
+    The value is read 'as is' if the whole text is JSON of that kind. Otherwise these repairs are tried: the contents of
+    code fences, JSON surrounded by other words, line breaks inside strings, trailing commas, and Python's literals.
+    Literals (single quotes, True, None) are read by `ast.literal_eval`, never by eval. A text with two different values
+    of the kind is invalid, because the writer may mean either. Never raises, whatever the text.
     """
     if len(text) > MAX_CHARACTERS:
         return Reading.invalid(f"it is longer than {MAX_CHARACTERS:,} characters")
@@ -136,7 +137,8 @@ def parse_json(text: str, kind: Any = Any) -> Reading[Any]:
 
 
 def _find_values(text: str, kind: Any) -> tuple[list[Any], str]:
-    """The different values of `kind` in code fences, otherwise anywhere; if none, what was wrong with the first."""
+    """The different values of `kind` in code fences. If code fences contain no such value, the values anywhere in the
+    text. Also the problem of the first candidate that is not such a value, or ''."""
     values: list[Any] = []
     problem = ""
     for sources in (_FENCE.findall(text), [text]):
@@ -152,7 +154,8 @@ def _find_values(text: str, kind: Any) -> tuple[list[Any], str]:
 
 
 def _values_in(source: str, kind: Any) -> tuple[list[Any], str]:
-    """The values in `source` from left to right; a part that is not one is searched for values inside it."""
+    """The values in `source` from left to right, and the first problem. A part that is not a value is searched for
+    values inside it."""
     values, problem, start, tried = [], "", 0, 0
     for _ in range(_MAX_STARTS):
         match = _OPENING.search(source, start)
@@ -172,7 +175,8 @@ def _values_in(source: str, kind: Any) -> tuple[list[Any], str]:
 
 
 def _find_closing(text: str, start: int) -> int | None:
-    """Where the bracket that opens at `start` has closed, skipping strings; None if it does not, or is too deep."""
+    """The index after the bracket that closes the one at `start`, ignoring strings. None if it does not close, or
+    nesting is too deep."""
     depth = 0
     for match in _TOKEN.finditer(text, start):
         depth += bool(match[2]) - bool(match[3])
@@ -216,7 +220,7 @@ def _decode_loose(text: str) -> Any:
 
 def _decode_python(text: str) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about escapes that Python does not know: the text is not our code
+        warnings.simplefilter("ignore")  # about unknown escapes, because the text is not our code
         tree = _parse_expression(_JSON_WORD.sub(lambda match: match[1] or _AS_PYTHON[match[2]], text))
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
@@ -229,7 +233,8 @@ def _decode_python(text: str) -> Any:
 def _parse_expression(text: str) -> ast.Expression:
     """The tree of a Python expression.
 
-    Python up to 3.11.8 may raise a `SystemError` if something else is parsed meanwhile (gh-106905); then once more.
+    Python up to 3.11.8 may raise a `SystemError` if something else is parsed meanwhile (gh-106905). The function then
+    tries once more.
     """
     try:
         return ast.parse(text, mode="eval")
@@ -238,7 +243,7 @@ def _parse_expression(text: str) -> ast.Expression:
 
 
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object, unless a key occurs twice in it with different values."""
+    """Return the object. Raise a ValueError if a key occurs twice in it with different values."""
     value: dict[str, Any] = {}
     for key, inner in pairs:
         if value.setdefault(key, inner) != inner:
@@ -247,7 +252,7 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_plain(value: Any, depth: int) -> Any:
-    """`value` if it is made of JSON values, with texts and numbers that a table can store; tuples become lists.
+    """Return `value` if it consists of JSON values that a table can store; tuples become lists.
 
     Raises:
         ValueError, TypeError: it contains anything else, or is nested too deeply.
@@ -277,20 +282,23 @@ _TOLD_ELSEWHERE = ("title", "description", "default")
 
 
 def with_schema(**keywords: Any) -> msgspec.Meta:
-    """The schema of a field besides its type, which is not checked when a reply is read.
+    """JSON schema keywords of a field in addition to its type. They are part of the requested format, but are not
+    checked when a reply is read.
 
-    A label is requested as `Annotated[str, with_schema(enum=LABELS)]`: 'Critical' for 'critical' can then be read, and
-    a reply that breaks the rule can be requested again in words of the study's own.
+    For example, `Annotated[str, with_schema(enum=LABELS)]` requests a label. The study can still read 'Critical' as
+    'critical', or ask again in its own words if a reply breaks the rule.
     """
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in keywords.items()}
     return msgspec.Meta(extra_json_schema=plain)
 
 
 def schema_of(kind: Any, *, only: Sequence[str] = ()) -> Schema:
-    """The JSON schema of a struct, or of a list of them, flat and closed, as endpoints and grammars need it.
+    """The JSON schema of a struct or a list of structs, as endpoints and grammars need it: without references, and
+    without additional keys.
 
-    Every field is requested, even one that has a default for replies without it; with `only`, the named fields. Fields
-    are in the struct's order, since models write them in this order. No struct may contain itself.
+    The schema requires all fields, although a reply may lack fields that have a default. With `only`, the schema has
+    only the named fields. Fields are in the struct's order, because models write them in this order. No struct may
+    contain itself.
     """
     (schema,), components = msgspec.json.schema_components([kind])
     closed = _close_schema(schema, components)

@@ -1,7 +1,7 @@
-"""Sheets for people: what the judge saw as CSV, with an empty column, read back as one person's labels of a task.
+"""Sheets for annotators: the judged texts as CSV with an empty column, read back as one person's labels of a task.
 
-The judge's labels are in the task, not on the sheet, so that the person cannot see them. No files here: text in, text
-out.
+The judge's labels are in the task, not on the sheet, so that the person cannot see them. Functions read and write no
+files.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ _OWN_COLUMNS = (_ROW, _SHEET, _PERSON)
 _DELIMITERS = (",", ";", "\t")
 _LARGEST_CELL = 10_000_000
 _MOST_PROBLEMS = 20
-"""Problems that are listed; a sheet with more is read no further, since it can have millions of lines."""
+"""The maximum number of problems that are listed. Reading then stops, because a sheet can have millions of lines."""
 _LONGEST_TEXT = 30_000
-"""Characters of a text that a cell contains; beyond 32,767 a spreadsheet cuts it off, or continues in the next row."""
+"""The maximum number of characters of a text in a cell. Beyond 32,767, spreadsheets truncate a text or continue it in
+the next row."""
 
 
 class KeyRow(msgspec.Struct, frozen=True):
-    """A row of a `SheetKey`: the unit's id, the judge's label, and the group (a conversation) it belongs to."""
+    """A row of a `SheetKey`: the unit's id, the judge's label, and the unit's group (a conversation)."""
 
     id: str
     label: str
@@ -40,9 +41,11 @@ class KeyRow(msgspec.Struct, frozen=True):
 
 
 class SheetKey(msgspec.Struct, frozen=True):
-    """The key of a sheet of Overton 0.2.0, for which there is a task now; `sheet` names it on every row of the sheet.
+    """The key of a sheet that Overton 0.2.0 wrote; later versions use tasks instead. `sheet` is the sheet's name, which
+    is in each of its rows.
 
-    `population` counts, by label, what the rows were drawn from; `stratified` says that they were drawn label by label.
+    `population` counts, by label, the units from which the rows were sampled. `stratified` is True if the rows were
+    sampled label by label.
     """
 
     sheet: str
@@ -56,12 +59,13 @@ class SheetKey(msgspec.Struct, frozen=True):
     rows: tuple[KeyRow, ...]
 
     def has_changed(self) -> bool:
-        """Whether it was changed by accident after it was written: its name follows from everything else."""
+        """Whether the key was changed by accident after it was written. The check recomputes the key's name from all
+        other fields."""
         bare = msgspec.structs.replace(self, sheet="")
         return self.sheet != f"s{sha256(msgspec.json.encode(bare, order='sorted')).hexdigest()[:12]}"
 
     def task(self) -> LabelTask:
-        """The task of the sheet, with one page; what labels mean is not known."""
+        """The sheet as a task with one page. The definitions of labels are unknown."""
         drawn, whole = Counter(row.label for row in self.rows), sum(self.population.values())
 
         def chance(label: str) -> float:
@@ -87,18 +91,18 @@ class SheetKey(msgspec.Struct, frozen=True):
 
 
 def write_sheet(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> str:
-    """The sheet as CSV: `row`, the columns of `texts` in order, `person`, and `sheet`, which names the task.
+    """The sheet as CSV. Its columns are `row`, those of `texts` in order, `person`, and `sheet` with the task's name.
 
-    `texts` are what a person sees of each of the task's rows. Every cell is in quotation marks, and `untrusted.cell`
-    keeps each from being a formula, whatever delimiter a program assumes. A text too long for a spreadsheet's cell ends
-    with how much is left out.
+    `texts` has, for each of the task's rows, the texts that a person sees. Every cell is in quotation marks, and
+    `untrusted.cell` prevents formulas, whatever the delimiter. A text that is too long for a spreadsheet's cell is
+    truncated, and ends with the number of omitted characters.
 
     Raises:
-        ValueError: the numbers of texts and rows differ, or a text has a name of ours.
+        ValueError: the numbers of texts and rows differ, or a text has the name of one of the sheet's own columns.
     """
     columns = list(texts[0]) if texts else []
     if len(texts) != len(task.rows) or set(columns) & set(_OWN_COLUMNS):
-        raise ValueError("one set of texts per row is needed, under names of their own")
+        raise ValueError("each row needs one set of texts, and no text may have the name of a sheet's column")
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     writer.writerow([_ROW, *map(_fit_cell, columns), _PERSON, _SHEET])
@@ -114,21 +118,27 @@ def _fit_cell(text: str) -> str:
 
 
 def read_sheet(text: str, name: str, rows: int, labels: Sequence[str], place: str = "sheet") -> dict[int, str]:
-    """The labels on a filled sheet called `name`, by row from 0; rows that were left empty are missing.
+    """The labels on a filled sheet called `name`, by row from 0. Rows without a label are not in the result.
 
-    A label is read in any case, and by any prefix that only one of `labels` has ('sup', 's'). The `rows` of the sheet
-    may be in any order, other columns may be changed or missing.
+    A label may be in upper or lower case, and may be shortened to a prefix that only one of `labels` has ('sup', 's').
+    The sheet must have all its `rows` rows, in any order. Other columns may be changed or missing.
 
     Raises:
-        InputError: by line, the first 20 labels that are not valid and rows that do not belong to this sheet or occur
-            twice; or the number of rows that are missing.
+        InputError: labels are invalid, or rows belong to another sheet, occur twice or are missing. The message lists
+            the first 20 wrong lines, or the number of missing rows.
     """
     found: dict[int, str] = {}
     lines: dict[int, int] = {}
     problems: list[Problem] = []
     for line, cells in _read_rows(text, place):
         if len(problems) == _MOST_PROBLEMS:
-            problems.append(Problem(place, f"line {line}", f"not read, nor those after it: {_MOST_PROBLEMS} are wrong"))
+            problems.append(
+                Problem(
+                    place,
+                    f"line {line}",
+                    (f"was not checked, nor were later lines, because {_MOST_PROBLEMS} lines are wrong"),
+                )
+            )
             break
         reason = _fault_of_row(cells, name, rows, lines)
         if reason:
@@ -152,7 +162,8 @@ def read_sheet(text: str, name: str, rows: int, labels: Sequence[str], place: st
 
 
 def _read_rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """The line and the cells of each row; spreadsheets in some countries write ';' between cells."""
+    """The line number and the cells of each row. The delimiter is detected, because spreadsheets in some countries
+    write ';'."""
     body = text.removeprefix("\ufeff")
     head = body.split("\n", 1)[0]
     delimiter = max(_DELIMITERS, key=head.count)

@@ -1,6 +1,6 @@
-"""Answerers that are models, by name: over HTTP, through Inspect AI, or run in this process.
+"""Models by name: over HTTP, through Inspect AI, or run in this process.
 
-Opening a model imports what it needs; importing this room does not.
+Importing this package is cheap, because each model's dependencies are imported when it is opened.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ __all__ = [
 
 
 def list() -> builtins.list[KnownModel]:
-    """Every model and provider known by name, with prices, including the simulated ones of all studies."""
+    """List every model and provider known by name, with prices, including the simulated models of all studies."""
     from overton.studies.registry import simulated_names
 
     return [*known_models(simulated_names())]
 
 
 def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None) -> Reply:
-    """Send a model one small question, once.
+    """Send a model one small question, without retries.
 
     Raises:
         InputError: the spec or an argument is wrong, or a key is missing.
-        AnswerError: the error it answered with.
+        AnswerError: the model's endpoint answered with an error.
     """
     name, plain = name_and_spec(spec)
 
@@ -68,6 +68,6 @@ def pull(name: str, *, progress: Callable[[str], None] | None = None) -> Path:
 
     Raises:
         InputError: no weights of this name are known.
-        OvertonError: they could not be fetched, or are not the expected ones.
+        OvertonError: the weights could not be fetched, or are not the expected ones.
     """
     return fetch_weights(name.removeprefix("embedded/"), progress=progress)

@@ -1,10 +1,9 @@
 """Anthropic's Messages API, and its batches.
 
-A batch is made of its calls in one request (`POST /messages/batches`), polled (`GET /messages/batches/ID`), and its
-results read (`GET /messages/batches/ID/results`). It has no name: among those listed, it is identified by the ids of
-its calls.
-Limits as of 2026: 100,000 calls or 256 MB per batch, done within 24 hours, results kept for 29 days
-(platform.claude.com/docs/en/build-with-claude/batch-processing).
+One request makes a batch of calls (`POST /messages/batches`). The batch is then polled (`GET /messages/batches/ID`),
+and its results are read (`GET /messages/batches/ID/results`). A batch has no name, so Overton recognises it in the list
+of batches by the ids of its calls. Limits as of 2026: 100,000 calls or 256 MB per batch, done within 24 hours, results
+kept for 29 days (platform.claude.com/docs/en/build-with-claude/batch-processing).
 """
 
 from __future__ import annotations
@@ -71,44 +70,45 @@ _decode_without_usage = msgspec.json.Decoder(_MessageBody, strict=False).decode
 
 
 _MIN_CACHED_BYTES = 4096
-"""Least bytes of a conversation that is marked: below 1,024 tokens, the minimum of any model, nothing is cached."""
+"""The minimum size in bytes of a conversation that is marked for the cache. No model caches fewer than 1,024 tokens."""
 _CACHE_MARK = {"type": "ephemeral"}
 
 
 def _is_cacheable_turn(messages: Sequence[Message]) -> bool:
-    """Whether a request is a later turn of a conversation long enough to cache: another turn may follow."""
+    """Whether a request is a later turn of a conversation that is long enough to cache. Another turn may then
+    follow."""
     if messages[-1].role != "user" or not any(message.role == "assistant" for message in messages):
         return False
     return sum(len(message.content) for message in messages) >= _MIN_CACHED_BYTES
 
 
 def _mark_for_cache(message: Message) -> dict[str, Any]:
-    """The message with a mark at its end. It changes no answer, so it is not part of a call's identity."""
+    """The message with a cache mark at its end. The mark changes no answer, so it is not part of a call's identity."""
     return {"role": message.role, "content": [{"type": "text", "text": message.content, "cache_control": _CACHE_MARK}]}
 
 
 def _default_max_tokens(effort: str | None) -> int:
-    """Output tokens allowed if the settings have no limit, which this API requires: 1,024, plus room to reason."""
+    """The default limit on output tokens, because this API requires a limit: 1,024 tokens, and more for reasoning."""
     return _ANSWER_TOKENS + (0 if effort is None else _THINKING_TOKENS.get(effort, _MOST_THINKING_TOKENS))
 
 
 def _thinking_fields(model: str, effort: str, max_tokens: int) -> dict[str, Any]:
-    """How a reasoning effort is expressed: a token budget up to Claude 4.5, a word since."""
+    """The fields for a reasoning effort. Models up to Claude 4.5 take a token budget, later ones a word."""
     if effort == "none":
         return {"thinking": {"type": "disabled"}}
     if _BUDGETED_MODELS.match(model):
-        room = max(max_tokens - _ANSWER_TOKENS, _LEAST_THINKING_TOKENS)  # reasoning counts as output
+        room = max(max_tokens - _ANSWER_TOKENS, _LEAST_THINKING_TOKENS)  # reasoning tokens count as output
         budget = min(_THINKING_TOKENS.get(effort, _MOST_THINKING_TOKENS), room)
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
     return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
 
 
 class AnthropicModel:
-    """A model behind the Messages API. It accepts no seed and does not hold answers to a form.
+    """A model behind the Messages API, which accepts no seed and offers no constrained decoding.
 
-    System messages, wherever they occur, become the request's one system prompt. With `cache`, the end of a
-    conversation in progress is marked: the next turn reads what precedes the mark from the provider's cache. Prompts
-    that are never repeated are not marked, since writing to the cache costs a quarter more.
+    All system messages, wherever they occur, become the single system prompt of the request. With `cache`, the end of a
+    conversation in progress is marked, so that the next turn reads the messages before the mark from the provider's
+    cache. Prompts that are never repeated are not marked, because writing to the cache costs a quarter more.
     """
 
     holds_form = False
@@ -138,8 +138,8 @@ class AnthropicModel:
         await self._transport.close()
 
     def body(self, request: Request, *, marked: bool = True) -> bytes:
-        """The body of a request; `marked` if the head of a conversation may be marked for the cache."""
-        if request.settings is not self._settings:  # nearly always those of the previous request
+        """The body of a request. With `marked`, a conversation may be marked for the cache."""
+        if request.settings is not self._settings:  # nearly always the settings of the previous request
             self._head = self._make_head(settings_checked(request.settings))
             self._settings = request.settings
         system = "\n\n".join(m.content for m in request.messages if m.role == "system")
@@ -177,7 +177,7 @@ def _read_reply(body: bytes, target: ErrorContext) -> Reply:
 
 
 def _read_usage(usage: _Usage) -> Usage:
-    """Tokens read from or written to a cache are input too."""
+    """The token counts of a reply. Tokens read from or written to a cache count as input."""
     parts = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
     given = sum(part or 0 for part in parts) if usage.input_tokens is not None else None
     return Usage.said(given, usage.output_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
@@ -227,7 +227,8 @@ _decode_line = msgspec.json.Decoder(_Line).decode
 
 
 class AnthropicBatches:
-    """The batches of one model behind the Messages API. The cache expires before they finish, so nothing is marked."""
+    """The batches of one model behind the Messages API. Conversations are not marked for the cache, because the cache
+    expires before a batch finishes."""
 
     most_calls = 100_000
     most_bytes = 256_000_000
@@ -247,7 +248,7 @@ class AnthropicBatches:
         return self._model.read(request, body, self._service.target)
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """See `BatchApi`: the calls are sent with the batch."""
+        """Do nothing, because the calls are sent with the batch; see `BatchApi`."""
         return ""
 
     async def find_uploads(self, name: str, since: float) -> list[str]:
@@ -265,7 +266,7 @@ class AnthropicBatches:
         )
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """See `BatchApi`: all batches with this many calls."""
+        """Find all batches with this many calls; see `BatchApi`."""
         found: list[str] = []
         after = ""
         for _ in range(MOST_PAGES):
@@ -295,7 +296,8 @@ class AnthropicBatches:
         )
 
     async def results(self, looked: BatchStatus, calls: int) -> Mapping[str, bytes | AnswerError]:
-        """See `BatchApi`. The address that the provider gives for them is not used: it could point anywhere."""
+        """Read the results; see `BatchApi`. The address that the provider gives for results is not used, because it
+        could point anywhere."""
         found: dict[str, bytes | AnswerError] = {}
         path = f"{_BATCHES_PATH}/{safe_id(looked.files[0])}/results"
         body = await self._service.exchange("GET", path, most=most_result_bytes(calls))

@@ -18,19 +18,19 @@ from overton.models.spec import Spec
 from overton.untrusted import decode_json
 
 _DEFAULT_PATIENCE_S = 1800.0
-"""Seconds that a cluster may take to find room: cloud machines take minutes to start."""
+"""Seconds that a cluster may take to find free resources. Cloud machines take minutes to start."""
 _DEFAULT_TIMEOUT_S = 600.0
-"""Seconds one call may take: reasoning models take minutes."""
+"""Seconds that one call may take. Reasoning models take minutes."""
 
 Value = TypeVar("Value")
 
 _RESERVED_FIELDS = {
     "messages": "the study writes the messages",
     "model": "the spec names the model",
-    "n": "one answer is read per call; more would be paid for and lost",
+    "n": "Overton reads one answer per call, and would lose further ones",
     "seed": "use seed=N: each call then sends its own seed",
     "random_seed": "use seed=N: each call then sends its own seed",
-    "stream": "replies are read whole",
+    "stream": "Overton does not stream replies",
     "system": "the study writes the messages",
 }
 """Body fields that `extra` may not set, and why."""
@@ -38,15 +38,16 @@ _RESERVED_FIELDS = {
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of one model: how it generates, and how it is reached. None means the backend's default.
+    """The arguments of one model: settings for generation and for reaching the model. None means the backend's default.
 
-    `timeout` is in seconds per call; `hold` has answers held to the form asked for; `cache` has conversations marked
-    for the provider's cache; `threads` and `context` (tokens) are for embedded models; `parameters` for simulated ones.
-    `logprobs` says whether an endpoint's token probabilities are those at temperature 1 ('raw') or those after
-    temperature and truncation ('processed'). `base_urls` are servers that share the calls, `lists` sources of further
-    servers: a file, or the URL of a name with several addresses; `alike` says what they must have in common. A Ray
-    cluster is to run `replicas` replicas, each with `cpus` cores, `gpus`, and what `ray` requests in Ray's own options;
-    a run waits `patience` seconds for one.
+    `timeout` is the maximum number of seconds for a call. `hold` turns on constrained decoding, which makes answers
+    keep the reply format; `cache` marks conversations for the provider's cache. `threads` and `context` (tokens) are
+    for embedded models, `parameters` for simulated ones. `logprobs` says whether an endpoint's token probabilities are
+    those at temperature 1 ('raw') or those after temperature and truncation ('processed'). `base_urls` are servers that
+    share the calls. `lists` are sources of further servers: a file, or a URL whose host has several addresses. `alike`
+    names the properties that the servers must share. On a Ray cluster there are `replicas` replicas, each with `cpus`
+    cores, `gpus` GPUs, and the resources that `ray` requests in Ray's own options. A run waits `patience` seconds for a
+    replica.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -83,7 +84,7 @@ def _read_word(text: str) -> str:
 
 def _read_variable(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-        # Not echoed: a wrong value here is most often the key itself.
+        # Do not repeat the value in the message, because it is most often the key itself.
         raise ValueError("not the name of an environment variable (give the variable's name, never the key itself)")
     return text
 
@@ -116,7 +117,7 @@ def _ray_reader(name: str) -> Reader:
 
 
 def _read_base_url(text: str) -> str:
-    """A base URL, or after an '@' a source of servers: a name with several addresses, or a file."""
+    """Read a base URL or, after an '@', a source of servers: a file, or a URL whose host has several addresses."""
     if not text.startswith(LIST):
         return checked_base_url(text)
     listed = text.removeprefix(LIST)
@@ -168,7 +169,8 @@ _RAY_OPTIONS: dict[str, Reader] = {
     "label_selector": partial(_read_object, of=str),
     "scheduling_strategy": _reader_of_words("DEFAULT", "SPREAD"),
 }
-"""Options of Ray's that say where a replica goes. None sets what runs there: a run's folder may be somebody else's."""
+"""Ray's options that choose where a replica runs. No option may choose what runs there, because the run's folder may be
+somebody else's."""
 
 
 def _known_readers(spec: Spec) -> dict[str, Reader]:
@@ -183,7 +185,7 @@ def _known_readers(spec: Spec) -> dict[str, Reader]:
 
 
 def takes(spec: Spec, key: str) -> bool:
-    """Whether a model reached in this way takes such an argument."""
+    """Whether a model that is reached in this way accepts the argument `key`."""
     prefix, dot, _ = key.partition(".")
     return prefix in _prefixed_readers(spec) if dot else key in _known_readers(spec)
 
@@ -196,13 +198,15 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     """Turn one model's `(key, value)` pairs into its arguments.
 
     Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, otherwise a string),
-    `base_url` (repeatable: the load is shared; '@FILE' and '@URL' list servers), `alike`, `connections` (to each),
-    `timeout` (seconds), `key_env`, `hold`, `logprobs`; for Anthropic's models `cache`; for embedded models `hold`,
-    `threads`, `context`, and after `ray/` `replicas`, `cpus`, `gpus`, `connections` (to each), `patience` (seconds) and
-    `ray.OPTION` (Ray's own); a simulated model takes `connections` and its own parameters, an embedder nothing.
+    `base_url`, `alike`, `connections` (to each server), `timeout` (seconds), `key_env`, `hold` and `logprobs`. If
+    several `base_url` are given, the servers share the calls; '@FILE' and '@URL' name lists of servers. Anthropic's
+    models also take `cache`. Embedded models take `hold`, `threads` and `context`. With the prefix `ray/`, there are
+    also `replicas`, `cpus`, `gpus`, `connections` (to each replica), `patience` (seconds) and `ray.OPTION` (any option
+    of Ray). A simulated model takes `connections` and its own parameters. An embedder takes no arguments.
 
     Raises:
-        InputError: unknown keys, wrong types, values out of range, keys given twice; all at once.
+        InputError: keys are unknown or given twice, or values have wrong types or are out of range. The error lists all
+            problems.
     """
     place = f"--model-arg {spec.text}"
     if spec.provider == "simulated":
@@ -246,10 +250,10 @@ def _field_reader(name: str) -> Reader:
 
 
 def settings_checked(settings: Settings) -> Settings:
-    """The settings, if `extra` overwrites nothing that Overton sets.
+    """The settings, after a check that `extra` overwrites no field that Overton sets.
 
     Raises:
-        RejectedError: it does.
+        RejectedError: `extra` overwrites such a field.
     """
     for key in settings.extra:
         if key in _RESERVED_FIELDS:

@@ -14,19 +14,20 @@ T = TypeVar("T")
 _MOST_RESULT_BYTES = 2**30
 _MAX_ID_CHARS = 200
 MOST_PAGES = 50
-"""Most pages of a list of batches that are searched."""
+"""The maximum number of pages that are searched in a list of batches."""
 
 
 def most_result_bytes(calls: int) -> int:
-    """How large the results of this many calls may be: each as large as the reply to a call sent alone."""
+    """The maximum size of the results of this many calls. Each result may be as large as the reply to a call sent
+    alone."""
     return min(_MOST_RESULT_BYTES, calls * MOST_REPLY_BYTES)
 
 
 def decode_result(service: ApiClient, body: bytes, decode: Callable[[bytes | str], T]) -> T:
-    """A provider's response about its batches.
+    """Decode a provider's response about its batches.
 
     Raises:
-        UnavailableError: it does not have that form.
+        UnavailableError: the response does not have the expected form.
     """
     try:
         return decode_json(body, decode)
@@ -35,10 +36,10 @@ def decode_result(service: ApiClient, body: bytes, decode: Callable[[bytes | str
 
 
 def lines_of(service: ApiClient, body: bytes, decode: Callable[[bytes | str], T]) -> Iterator[T]:
-    """The readable lines of results; the calls of unreadable lines will be missing.
+    """Yield the readable lines of results. The calls of unreadable lines count as missing.
 
     Raises:
-        UnavailableError: none is readable: it is not a provider's file of results.
+        UnavailableError: all lines are unreadable, so this is not a provider's file of results.
     """
     read, reason = 0, ""
     for line in body.splitlines():
@@ -56,23 +57,24 @@ def lines_of(service: ApiClient, body: bytes, decode: Callable[[bytes | str], T]
 
 
 def keep_result(found: dict[str, bytes | AnswerError], id_: str, result: bytes | AnswerError) -> None:
-    """Keep a call's result: of several, a body wins, otherwise the first."""
+    """Keep a call's result. If a call has several results, keep the first that has a body. If all lack a body, keep the
+    first."""
     if id_ not in found or (isinstance(found[id_], AnswerError) and isinstance(result, bytes)):
         found[id_] = result
 
 
 def expired(name: str) -> AnswerError:
-    """The outcome of a call that was not started in time, or cancelled before it was."""
+    """The error for a call that was not started in time, or was cancelled before it started."""
     return UnavailableError("expired", f"{name}: its batch ended before the call was started")
 
 
 def failed(name: str, said: str) -> AnswerError:
-    """The outcome of a call that was answered with an error."""
+    """The error for a call to which the provider replied with an error."""
     return RejectedError("rejected", f"{name}: it failed in its batch{f' ({said})' if said else ''}")
 
 
 def garbled(name: str) -> AnswerError:
-    """The outcome of a call whose result cannot be read: it may be billed."""
+    """The error for a call whose result cannot be read. Such a call may be billed."""
     return UnavailableError("malformed", f"{name}: its result in a batch cannot be read", maybe_billed=True)
 
 
@@ -80,7 +82,7 @@ def safe_id(id_: str) -> str:
     """A provider's id, for use in a URL.
 
     Raises:
-        UnavailableError: it is not a possible id.
+        UnavailableError: the id has characters or a length that no id has.
     """
     bare = id_.replace("-", "").replace("_", "").replace(".", "")
     if not (id_.isascii() and bare.isalnum() and len(id_) <= _MAX_ID_CHARS):

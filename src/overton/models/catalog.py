@@ -1,4 +1,4 @@
-"""Facts about models that follow from their names: who made them, whether they reason, what they cost."""
+"""Facts about models that follow from their names: maker, reasoning, and price."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from overton.models.weights import known as weights_known
 
 @dataclass(frozen=True)
 class KnownModel:
-    """One row: a spec, or the form of one (with words in capitals).
+    """A row of the list of models: a spec, or a pattern of specs with words in capitals.
 
-    `family` is '' and `price` None if they depend on the name; `variable` is the environment variable with
-    its key ('' if it takes none); `extra` the optional part of Overton that it needs ('' if none).
+    For a pattern, `family` is '' and `price` is None, because both depend on the model's name. `variable` is the
+    environment variable with the API key, '' if the model needs no key. `extra` is the optional part of Overton that
+    the model needs, '' if it needs none.
     """
 
     spec: str
@@ -30,12 +31,12 @@ class KnownModel:
 
     @property
     def needs(self) -> str:
-        """The variable and the extra, as text."""
+        """The required variable and optional part, as text."""
         return ", ".join(filter(None, (self.variable, self.extra and f"overton[{self.extra}]")))
 
 
 def known_models(simulated: Iterable[str] = ()) -> list[KnownModel]:
-    """Models with a known price, local models, and the forms in which any other is named.
+    """Models with a known price, local models, and patterns of specs for all other models.
 
     `simulated` are the names of the studies' simulated models, without 'simulated/'.
     """
@@ -81,12 +82,12 @@ _FREE = Price(0.0, 0.0)
 
 
 def prices_as_of() -> str:
-    """The date (ISO) of the price table."""
+    """The date of the price table, in ISO 8601."""
     return built_in().as_of
 
 
 def price_table() -> dict[str, Price]:
-    """Every known price by `provider/name`, in US dollars for a million tokens."""
+    """Every known price by `provider/name`, in US dollars per million tokens."""
     return dict(built_in().prices)
 
 
@@ -135,8 +136,8 @@ def _bare_name(spec: Spec) -> str:
 
 
 def family_of(spec: Spec) -> str:
-    """Who made the model, guessed from its name ('openai', 'llama', 'mistral', ...), for correlations within and
-    between families. An uninformative name is its own family; simulated models are one family."""
+    """The model's maker, guessed from the model's name ('openai', 'llama', 'mistral', ...), for correlations within and
+    between families. A name that shows no maker is a family of its own. Simulated models are one family."""
     if spec.provider == "simulated":
         return "simulated"
     name = _bare_name(spec)
@@ -144,10 +145,11 @@ def family_of(spec: Spec) -> str:
 
 
 def series_of(spec: Spec) -> str:
-    """Family and version ('openai 4o', 'openai o3', 'llama 3.1', 'anthropic 3.5'): narrower than the family.
+    """A model's series: its family and version ('openai 4o', 'openai o3', 'llama 3.1', 'anthropic 3.5'). A family may
+    have several series.
 
-    MillStone's families are of this kind: Claude 3.5 Haiku and Claude Opus 4 'are not the same family' (section 6.2),
-    while GPT 4o and 4o mini are, and Grok 3 and 3 mini, and Llama 3.1 8B and 405B.
+    In MillStone, such a series is called a family. For example, Claude 3.5 Haiku and Claude Opus 4 'are not the same
+    family' (section 6.2), but GPT 4o and 4o mini are one family. So are Grok 3 and 3 mini, and Llama 3.1 8B and 405B.
     """
     version = _VERSION.search(_SIZE.sub("", re.sub(r"[0-9]{4,}", "", _bare_name(spec))))
     family = family_of(spec)
@@ -155,11 +157,12 @@ def series_of(spec: Spec) -> str:
 
 
 def series_named(name: str) -> str:
-    """`series_of` a model that a table names, with its provider or without: 'openai/gpt-4o', 'gpt-4o'."""
+    """The series of a model as named in a table, with or without its provider: 'openai/gpt-4o', 'gpt-4o'."""
     provider, slash, own = name.partition("/")
     return series_of(Spec(name, provider if slash else "", own or provider))
 
 
 def reasons_of(spec: Spec) -> bool:
-    """Whether the model reasons before it answers, guessed from its name: its output then needs more room."""
+    """Whether the model reasons before it answers, guessed from its name. A reasoning model needs more output
+    tokens."""
     return bool(_REASONING_NAMES.search(_bare_name(spec)))

@@ -1,8 +1,8 @@
 """Answerers that turn texts into vectors, in this process.
 
-A request's single message is a JSON array of texts; the reply's text is a JSON array of equally many arrays of numbers,
-each of length 1, or all zero for a text without a word that the model knows. Numbers have six decimals, which keeps
-rounding on other machines out of the replies.
+A request's single message is a JSON array of texts. The reply's text is a JSON array of equally many arrays of numbers.
+Each array is a vector of norm 1, or all zeros if the model knows no word of the text. Numbers have six decimals, so
+that replies do not depend on a machine's rounding.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 
 MOST_TEXTS = 4096
-"""Most texts in one request."""
+"""The maximum number of texts in one request."""
 
 LONGEST_TEXT = 100_000
-"""Most characters of a text."""
+"""The maximum number of characters of a text."""
 
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _encode = msgspec.json.Encoder().encode
 WORDLLAMA = {"l2_supercat": 256}
-"""The configurations whose weights are in wordllama's wheel, and their dimensions."""
+"""The configurations whose weights are in wordllama's wheel, each with its number of dimensions."""
 
 
 class _Embedder(ABC):
-    """The common part of embedders: requests in, replies out, one at a time in a thread."""
+    """The common part of embedders. Requests are answered in a thread, one at a time."""
 
     holds_form = True
 
@@ -56,7 +56,7 @@ class _Embedder(ABC):
         return await asyncio.to_thread(self._embed, texts)
 
     async def close(self) -> None:  # noqa: B027 - an answerer has it, and this is all of it
-        """Nothing to release but memory, which goes with the answerer."""
+        """Do nothing, because memory is freed together with this object."""
 
     def _embed(self, texts: list[str]) -> Reply:
         with self._lock:
@@ -72,10 +72,10 @@ class WordLlamaEmbedder(_Embedder):
     """wordllama with the weights in its own wheel (MIT licence; 256 dimensions, 16 MB): nothing is fetched."""
 
     def __init__(self, config: str = "l2_supercat", *, name: str | None = None) -> None:
-        """Look for the weights; load nothing yet.
+        """Look for the weights without loading them.
 
         Raises:
-            InputError: a configuration whose weights are not in the wheel.
+            InputError: the weights of this configuration are not in the wheel.
             MissingExtra: wordllama is not installed.
         """
         super().__init__(name or f"wordllama/{config}")
@@ -90,7 +90,7 @@ class WordLlamaEmbedder(_Embedder):
 
     @cached_property
     def identity(self) -> str:
-        """`sha256:` and the hash of the weights."""
+        """The text `sha256:` and the hash of the weights."""
         weights = self._folder / "weights" / f"{self._config}_{WORDLLAMA[self._config]}.safetensors"
         try:
             return f"sha256:{sha256(weights.read_bytes()).hexdigest()}"
@@ -102,21 +102,21 @@ class WordLlamaEmbedder(_Embedder):
     def _model(self) -> Any:
         from wordllama import WordLlama
 
-        # By default it looks in a cache folder and then fetches from a hub.
+        # By default, wordllama looks in a cache folder and then downloads from a hub.
         return WordLlama.load(self._config, dim=WORDLLAMA[self._config], cache_dir=self._folder, disable_download=True)
 
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
         import numpy as np
 
-        with np.errstate(all="ignore"):  # an empty text has no words to divide by
+        with np.errstate(all="ignore"):  # an empty text would divide by zero words
             return _scale_to_unit(self._model.embed(texts, norm=False))
 
 
 class SentenceTransformersEmbedder(_Embedder):
-    """A model of sentence-transformers, by its name on the hub or its folder. May fetch weights, once."""
+    """A model of sentence-transformers, by its name on the hub or its folder. The first use may download weights."""
 
     def __init__(self, model: str, *, name: str | None = None) -> None:
-        """Load nothing yet.
+        """Check the installation without loading the model.
 
         Raises:
             MissingExtra: sentence-transformers is not installed.
@@ -128,24 +128,24 @@ class SentenceTransformersEmbedder(_Embedder):
 
     @property
     def identity(self) -> str:
-        """Provider and name."""
+        """The provider and the name."""
         return f"sentence-transformers/{self._name}"
 
     @cached_property
     def _model(self) -> Any:
         from sentence_transformers import SentenceTransformer
 
-        return SentenceTransformer(self._name, device="cpu")  # the same numbers everywhere
+        return SentenceTransformer(self._name, device="cpu")  # so that numbers are the same on every machine
 
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
         return _scale_to_unit(self._model.encode(texts, convert_to_numpy=True, show_progress_bar=False))
 
 
 def _texts_of(request: Request, name: str) -> list[str]:
-    """The texts to embed.
+    """The texts of a request for an embedder.
 
     Raises:
-        RejectedError: the request is not in the agreed form, or has too many texts or one that is too long.
+        RejectedError: the request is not in the agreed form, or has too many texts or a text that is too long.
     """
     try:
         texts = decode_json(request.messages[-1].content, _decode_texts)
@@ -158,7 +158,7 @@ def _texts_of(request: Request, name: str) -> list[str]:
 
 
 def _scale_to_unit(rows: Any) -> NDArray[Any]:
-    """The vectors scaled to length 1; those without length or with NaN as zeros."""
+    """The vectors, scaled to norm 1. Vectors of norm 0 or with NaN become zeros."""
     import numpy as np
 
     vectors = np.nan_to_num(np.asarray(rows, float), posinf=0.0, neginf=0.0)

@@ -18,10 +18,10 @@ from overton.untrusted import ApiKey
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A model's base URL, and its key.
+    """A model's base URL and key.
 
-    `name` is the spec as written, `model` what the provider calls the model; `peer` the IP address to connect to if
-    the URL's host has several, '' if any will do.
+    `name` is the spec as written, and `model` the provider's name of the model. `peer` is the IP address to connect to
+    if the URL's host has several, '' for any of them.
     """
 
     name: str
@@ -32,8 +32,8 @@ class Endpoint:
 
 
 def locate(spec: Spec, provider: Provider, arguments: Arguments, *, need_key: bool = True) -> Endpoint:
-    """Find a model's base URL (the first of several) and its key: from the arguments, then the environment, then the
-    provider's own address. If servers are only listed elsewhere the URL is ''.
+    """Find a model's base URL (the first if several are given) and its key. The arguments come first, then the
+    environment, then the table of providers. If servers come only from a list, the URL is ''.
 
     Raises:
         InputError: the key is missing or invalid, or the environment's base URL is invalid.
@@ -71,7 +71,7 @@ def _find_key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bo
 
 
 def without_key(reply: Reply, key: ApiKey) -> Reply:
-    """The reply without the key, so that a server that echoes it cannot put it into the journal."""
+    """The reply without the key, so that a server that echoes the key cannot put it into the journal."""
     names = (reply.model, reply.fingerprint, reply.served_by)
     if not key or not key.may_be_in("\n".join(map(str, (reply.text, reply.finish, *names)))):
         return reply

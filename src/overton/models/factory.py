@@ -1,4 +1,4 @@
-"""From a spec and its arguments to a model that answers; and which models are known."""
+"""The opening of models by spec and arguments, and the list of known models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 Simulated = Callable[[str, dict[str, str]], Answerer]
-"""Makes a simulated answerer from a name ('open-minded') and parameters; each study has its own."""
+"""A function that makes a simulated model from a name ('open-minded') and parameters. Each study has its own."""
 
 _CONNECTIONS = dict.fromkeys((*RUN_HERE, *EMBEDDERS), 1) | {"simulated": 256}
 _HTTP_CONNECTIONS = 64
@@ -46,19 +46,19 @@ def open_model(
 ) -> Model:
     """Open the model that a spec names. No calls are made yet.
 
-    `args` are its `--model-arg` pairs; `name` is its name in a run, by default its spec as published. Under another
-    name it is another answerer with different calls: see `NamedModel`. `simulated` makes simulated answerers;
-    `default_settings` apply where the arguments say nothing. Without `need_key`, a missing API key is no error yet, as
-    for a plan, which makes no calls.
+    `args` are the model's `--model-arg` pairs. `name` is the model's name in a run, by default its public spec. Under
+    any other name, it counts as a separate model with calls of its own (see `NamedModel`). `simulated` is the function
+    that makes simulated models. `default_settings` apply to settings that the arguments leave out. Without `need_key`,
+    a missing API key is allowed. A plan uses this, because it makes no calls.
 
     Raises:
-        InputError: the spec or arguments are wrong, a key or a file is missing; all problems at once.
-        MissingExtra: it needs an optional part that is not installed.
+        InputError: the spec or arguments are wrong, or a key or a file is missing. The error lists all problems.
+        MissingExtra: the model needs an optional part that is not installed.
     """
     parsed = replace(parse_spec(spec), text=name or public_model_spec(spec))
     arguments = read_arguments(parsed, args)
     answerer, batching, serving = _open_parts(parsed, arguments, simulated, need_key)
-    own = getattr(answerer, "connections", None)  # an embedded model knows how many copies fit on this machine
+    own = getattr(answerer, "connections", None)  # an embedded model decides how many copies fit on this machine
     return Model(
         answerer=answerer if parsed.text == public_model_spec(spec) else NamedModel(answerer, parsed.text),
         settings=(default_settings or Settings()).but(arguments.settings),
@@ -75,8 +75,7 @@ def open_model(
 class NamedModel:
     """An answerer under a name of its own.
 
-    The name is part of its identity, so that the calls of one model under two names are different calls with different
-    seeds; nothing else distinguishes them. Everything that tells answerers and lanes apart goes by identity.
+    The name is part of the model's identity. So one model under two names gets different calls, with different seeds.
     """
 
     def __init__(self, answerer: Answerer, name: str) -> None:
@@ -108,10 +107,10 @@ class NamedModel:
 
 
 async def check_model(model: Model) -> Reply:
-    """Send one tiny question, once. The model stays open.
+    """Send one tiny question, without retries. The model stays open.
 
     Raises:
-        AnswerError: the error it answered with, unchanged.
+        AnswerError: the endpoint's error, unchanged.
     """
     question = user("Reply with the single word: ready")
     return await model.answerer.answer(Request((question,), model.settings, seed=model.settings.seed))
@@ -181,7 +180,7 @@ def _share_among_servers(  # noqa: PLR0917
     batching: BatchApi | None,
     make_server: ServerMaker,
 ) -> _ModelParts:
-    """A model as it is opened: if several servers are named or listed, they share its calls."""
+    """The model as opened. If several servers are named or listed, they share its calls."""
     if len(arguments.base_urls) < 2 and not arguments.lists:
         return model, batching, None
     from overton.models.servers import HttpServers, RoundRobin
@@ -213,7 +212,7 @@ def _open_inspect(spec: Spec, arguments: Arguments) -> Answerer:
 
 
 def _open_on_ray(spec: Spec, arguments: Arguments) -> _ModelParts:
-    """A model whose replicas run on a cluster: what it is called and what it can do is known here, from its file."""
+    """A model whose replicas run on a cluster. Its name and abilities are already known here, from its file."""
     check_installed()
     from overton.models.ray_replicas import Placement, Replicas, Up
     from overton.models.ray_worker import llama
@@ -226,7 +225,8 @@ def _open_on_ray(spec: Spec, arguments: Arguments) -> _ModelParts:
         arguments.cpus,
         arguments.gpus,
         arguments.ray,
-        at_once=arguments.connections or 2 * model.copies,  # each copy's next call is there when it has answered one
+        at_once=arguments.connections
+        or 2 * model.copies,  # so that each copy has its next call waiting when it has answered one
         patience=arguments.patience,
     )
     engine = partial(

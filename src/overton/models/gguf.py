@@ -1,4 +1,4 @@
-"""GGUF files: checking that one is complete, its hash, and rewriting its 4-bit weights in 8 bits."""
+"""GGUF files: checks for completeness, hashes, and the conversion of 4-bit weights to 8 bits."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 
 _VERSIONS = (2, 3)
 _VALUE_BYTES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""Bytes of a metadata value of each fixed-size kind, by the GGUF specification's numbers."""
+"""The size in bytes of a metadata value of each fixed-size kind. The keys are the numbers that the GGUF specification
+gives to these kinds."""
 _STRING, _ARRAY = 8, 9
 _MAX_COUNT = 10_000_000
-"""Most tensors, or words of a vocabulary: a hundred times what models have, yet read in seconds."""
+"""The maximum number of tensors, or of words in a vocabulary. It is a hundred times that of real models, but can be
+read in seconds."""
 
 
 def check_gguf(path: Path) -> None:
-    """Walk through the file's header: metadata, then where each tensor's data starts, which must be within the file.
+    """Read the file's header, and check that each tensor's data start within the file.
 
-    Damage to the weights themselves, or truncation within the last tensor, is not detected.
+    Damaged weights, or a truncation within the last tensor, are not detected.
 
     Raises:
         InputError: the file does not exist, cannot be read, is not a GGUF file, or ends too early.
@@ -45,7 +47,7 @@ def check_gguf(path: Path) -> None:
 
 
 class _HeaderWalk:
-    """Steps through a header; a step beyond the end of the file is an error."""
+    """A position in a header that moves forward. Moving beyond the end of the file is an error."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data
@@ -69,7 +71,7 @@ class _HeaderWalk:
             raise ValueError(f"it claims to contain {count:,} tensors")
         for _ in range(count):
             self._skip_string()
-            self._skip(8 * self._read_number("<I") + 4)  # its dimensions, its kind
+            self._skip(8 * self._read_number("<I") + 4)  # skip the tensor's dimensions and kind
             furthest = max(furthest, self._read_number("<Q"))
         self._skip(furthest + 1)
 
@@ -124,12 +126,13 @@ def sha256_of(path: Path) -> str:
 
 
 def requantise(source: Path, target: Path) -> None:
-    """Write the model in `source` to `target` with its Q4_1 tensors as Q8_0; all else is kept.
+    """Write the model in `source` to `target` with its Q4_1 tensors converted to Q8_0. Everything else is kept.
 
-    Q4_1 has 16 levels for 32 weights, between a smallest and a largest one of any value; Q8_0 has 255 levels, symmetric
-    about zero. The levels do not coincide, so this rounds once more: for SmolLM2-135M-Instruct the error's root mean
-    square is 0.55% of the weights', and no weight changes by more than 0.44% of the largest of its 32. (What the
-    rounding from 16 to 4 bits lost cannot be recovered.) Memory: a few copies of the largest tensor.
+    Q4_1 divides the weights into groups of 32. In each group, it has 16 levels between the minimum and the maximum.
+    Q8_0 has 255 levels, symmetric about zero. The levels do not coincide, so the conversion rounds once more. For
+    SmolLM2-135M-Instruct, the root mean square of the error is 0.55% of the weights' root mean square. No weight
+    changes by more than 0.44% of the largest weight in its group. The precision that was lost by rounding from 16 to 4
+    bits cannot be recovered. The conversion needs memory for a few copies of the largest tensor.
 
     Raises:
         OSError: `target` cannot be written.
@@ -163,7 +166,7 @@ def _copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
     import gguf
 
     for key, field in reader.fields.items():
-        if key.startswith("GGUF.") or key == "general.architecture":  # the writer's own
+        if key.startswith("GGUF.") or key == "general.architecture":  # written by the writer itself
             continue
         kind = field.types[0]
         value = gguf.LlamaFileType.MOSTLY_Q8_0 if key == "general.file_type" else field.contents()
@@ -177,7 +180,7 @@ def _announce(tensor: ReaderTensor, writer: GGUFWriter) -> None:
     kind = _kind_of(tensor)
     block, block_bytes = GGML_QUANT_SIZES[kind]
     shape = [int(length) for length in reversed(tensor.shape)]
-    # given as uint8, the shape would have to be in bytes; with a kind, other dtypes are ignored
+    # With uint8, the shape would have to be in bytes. Any other dtype is ignored, because the kind is given.
     size = int(tensor.n_elements) // block * block_bytes
     writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), size, kind)
 

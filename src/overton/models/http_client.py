@@ -1,4 +1,4 @@
-"""The way to an HTTP endpoint: bodies out and in, and a named error for every fault."""
+"""A client for an HTTP endpoint. It sends and receives bodies, and raises a specific error for every fault."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ T = TypeVar("T")
 
 
 class HttpClient:
-    """Posts bodies to one model's endpoint and returns the bodies of its replies: one attempt each.
+    """A client that posts bodies to one model's endpoint and returns the bodies of its replies, without retries.
 
-    Connections are made as needed, inside the running loop, and kept for the next request; the caller decides how many
-    requests are in flight at once. Redirects are not followed, cookies not kept; the key is in no repr.
+    Connections are made as needed, inside the running loop, and kept for later requests. The caller limits the number
+    of requests in flight. Redirects are not followed, cookies are not kept, and no repr shows the key.
     """
 
     def __init__(
@@ -66,15 +66,16 @@ class HttpClient:
         return f"Transport({self._address.url.geturl()})"
 
     async def post(self, body: bytes) -> tuple[bytes, ErrorContext]:
-        """Send one request and return the body of its status-200 reply, and who replied.
+        """Send one request. Return the body of the reply, whose status must be 200, and the server that replied.
 
         Raises:
-            UnavailableError, RejectedError, AccessError: as `overton.models.http_errors` and the faults below say.
+            UnavailableError, RejectedError, AccessError: see `error_for`, `malformed` and `_transport_error`.
         """
         outcome = await self._exchange(self._address, body)
         if isinstance(outcome, tuple):
             return outcome
-        # Raised here, outside any handler of connection errors: their frames contain the request, and so the key.
+        # Raise here, outside any handler of connection errors, because the frames of those errors contain the request
+        # and therefore the key.
         raise outcome
 
     async def close(self) -> None:
@@ -83,7 +84,7 @@ class HttpClient:
             self._address.idle.pop().abort()
 
     def abandon(self) -> None:
-        """Fail the requests in flight, as ones that may have been carried out."""
+        """Make all requests in flight fail. The error says that they may have been processed."""
         for wire in tuple(self._under_way):
             wire.abort()
 
@@ -100,9 +101,10 @@ class HttpClient:
     async def _send(self, address: Address, request: bytes) -> tuple[HttpConnection, HttpReply]:
         """Send over a kept connection, or a new one.
 
-        A kept one may have been closed without notice. A request that certainly did not arrive (see `Dropped`) is sent
-        again over a new one: it is still one request. For any other this is unknown, and the wire may not repeat paid
-        requests (RFC 9112, section 9.3.1).
+        A kept connection may have been closed without notice. If the request certainly did not arrive (see `Dropped`),
+        it is sent again over a new connection, and still counts as one request. If it is unknown whether the request
+        arrived, it is not sent again, because a client may not repeat paid requests by itself (RFC 9112, section
+        9.3.1).
         """
         wire = _take_idle(address)
         if wire is not None:
@@ -131,8 +133,8 @@ class HttpClient:
 
 
 class ApiClient:
-    """The rest of a provider's API, besides the one address of the hot path: few requests, small or large, each over
-    its own connection. Redirects are not followed; the key is in no repr."""
+    """A client for the rest of a provider's API, such as batches. It sends few requests, some of them large, each over
+    a connection of its own."""
 
     def __init__(
         self,
@@ -163,7 +165,7 @@ class ApiClient:
         content: str = "application/json",
         most: int = MOST_REPLY_BYTES,
     ) -> bytes:
-        """Send one request to `path` below the base URL; returns the reply's body, of at most `most` bytes.
+        """Send one request to `path` below the base URL. Return the reply's body, of at most `most` bytes.
 
         Raises:
             UnavailableError, RejectedError, AccessError: as `HttpClient.post`.
@@ -195,7 +197,8 @@ class ApiClient:
 
 
 def _take_idle(address: Address) -> HttpConnection | None:
-    """A connection that is still open; the last used is the likeliest."""
+    """An idle connection that is still open. The one used last is tried first, because it is the likeliest to be
+    open."""
     while address.idle:
         wire = address.idle.pop()
         if wire.usable and not wire.ended_unseen():
@@ -205,7 +208,7 @@ def _take_idle(address: Address) -> HttpConnection | None:
 
 
 def malformed(target: ErrorContext, reason: str) -> UnavailableError:
-    """A reply that cannot be read, although its status was 200."""
+    """The error for a reply that cannot be read although its status was 200."""
     message = f"{target.name}: the reply from {target.host} cannot be read: {reason}"
     return UnavailableError("malformed", message, maybe_billed=True)
 
@@ -213,7 +216,8 @@ def malformed(target: ErrorContext, reason: str) -> UnavailableError:
 def _transport_error(
     error: Exception, target: ErrorContext, timeout: float, most: int = MOST_REPLY_BYTES
 ) -> AnswerError:
-    """The error for a request without a complete reply. Texts of the connection's own errors are left out."""
+    """The error for a request without a complete reply. The message leaves out the text of the connection's own
+    error."""
     name, host = target.name, target.host
     match error:
         case TooLarge():
@@ -255,12 +259,12 @@ _SAFE_PATH_CHARS = "/%:@!$&'()*+,;=~"
 
 @dataclass(slots=True)
 class Address:
-    """Where requests are posted: its URL, its name in errors, the proxy on the way, and its connections so far.
+    """A target of requests: its URL, its name in errors, the proxy that leads to it, and its open connections.
 
-    `head` is a request's head up to the value of Content-Length, its last header; it contains the key. `idle` are open
-    connections not in use. `gone` counts the connections that were found closed on reuse since one last was not;
-    `unkept` how many more connections are closed after their reply. `peer` is the IP address to connect to, '' for any
-    of the URL's host.
+    `head` is a request's head up to the value of the last header, Content-Length; it contains the key. `idle` are open
+    connections not in use. `gone` is the number of kept connections in a row that turned out to be closed. `unkept` is
+    the number of further connections that will be closed after their reply instead of being kept. `peer` is the IP
+    address to connect to, '' for any address of the URL's host.
     """
 
     url: SplitResult
@@ -273,7 +277,7 @@ class Address:
     unkept: int = 0
 
     def keep(self, wire: HttpConnection) -> None:
-        """Keep a connection whose reply has arrived for the next request, or close it."""
+        """After a reply has arrived, keep the connection for the next request, or close it."""
         if self.unkept:
             self.unkept -= 1
             wire.abort()
@@ -281,8 +285,9 @@ class Address:
             self.idle.append(wire)
 
     def note_gone(self) -> None:
-        """A kept connection had been closed. Some servers do that each time without saying so; since it is unknown
-        whether they have read the next request, which may be billed, each of the next hundred gets its own."""
+        """Handle a kept connection that the server had closed. Some servers close every connection without notice. They
+        may then have read the next request, and may bill it. So after a few such closures in a row, each of the next
+        hundred requests gets a connection of its own."""
         self.gone += 1
         if self.gone >= _MAX_GONE:
             self.unkept = _CONNECTIONS_NOT_KEPT
@@ -305,7 +310,7 @@ def _request_head(
     host = authority(url)
     target = quote(url.path, safe=_SAFE_PATH_CHARS) + (f"?{url.query}" if url.query else "")
     named = {"Host": host, "Accept": "*/*", "Accept-Encoding": "identity", **headers}
-    if proxy is not None and url.scheme == "http":  # a proxy forwards insecure requests and tunnels secure ones
+    if proxy is not None and url.scheme == "http":  # a proxy forwards http:// requests, and tunnels https:// ones
         target = f"http://{host}{target}"
         if credentials := proxy_credentials(proxy):
             named["Proxy-Authorization"] = credentials
@@ -323,7 +328,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encoded(texts: Any) -> bytes:
-    """Messages, or one text, as JSON.
+    """Encode messages, or one text, as JSON.
 
     Raises:
         RejectedError: a text contains half a surrogate pair, which JSON cannot encode.
@@ -337,11 +342,11 @@ def encoded(texts: Any) -> bytes:
 def decode_body(
     body: bytes, target: ErrorContext, decode: Callable[[bytes | str], T], without_usage: Callable[[bytes | str], T]
 ) -> T:
-    """The content of a reply's body; its token counts are ignored if they alone are nonsense: the answer was given, and
+    """Decode a reply's body. If only the token counts are invalid, ignore them, because the answer is still valid and
     may be billed.
 
     Raises:
-        UnavailableError: it does not have that form.
+        UnavailableError: the body does not have the expected form.
     """
     try:
         return decode_json(body, decode)

@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection on httptools.
 
-Our own, on httptools' parser, because this is the hot path of every run: a general client takes six times as long per
-request (`benchmarks/engine.py`), more than the rest of the engine together.
+Every call of a run passes through this code, so Overton has its own client with httptools' parser. A general client
+takes six times as long per request (`benchmarks/engine.py`), more than all other parts of the engine together.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ class Socket(Protocol):
     """A connection's socket, as event loops expose it."""
 
     def fileno(self) -> int:
-        """Its descriptor, -1 once it is closed."""
+        """The socket's file descriptor, -1 once the socket is closed."""
         ...
 
 
 def watched(sock: Socket | None) -> Callable[[], bool]:
-    """Whether anything arrived on an idle connection that the event loop has not read yet: its end, or unsolicited
-    data. Always False on Windows, which has no cheap way to ask, and for loops that expose no socket."""
+    """Whether an idle connection has received something that the event loop has not read yet. This is either the
+    connection's end or unsolicited data. The result is always False on Windows, which has no cheap way to find out, and
+    for loops that expose no socket."""
     if sock is None or not hasattr(select, "poll"):
         return lambda: False
     poll = select.poll()
@@ -48,7 +49,8 @@ def watched(sock: Socket | None) -> Callable[[], bool]:
 
 
 def unacknowledged(sock: Socket | None) -> int:
-    """Bytes written that the other side's system has not acknowledged; 0 if this system does not say."""
+    """The number of written bytes that the other machine has not acknowledged; 0 if this machine's system does not
+    report it."""
     if sock is None or sys.platform != "linux" or sock.fileno() < 0:
         return 0
     try:
@@ -59,17 +61,18 @@ def unacknowledged(sock: Socket | None) -> int:
 
 
 _BODY_LIMIT = 16 * 2**20
-"""Default limit on a reply's body in bytes, before and after decompression."""
+"""The default limit on a reply's body in bytes. It applies before and after decompression."""
 _HEAD_LIMIT = 2**20
-_WINDOW_BITS = {"gzip": 47, "x-gzip": 47, "deflate": 47}  # zlib's window bits; 47 reads gzip and zlib headers alike
+_WINDOW_BITS = {"gzip": 47, "x-gzip": 47, "deflate": 47}  # zlib's window bits; 47 accepts gzip and zlib headers
 
 
 class WireError(Exception):
-    """An exchange without a complete reply."""
+    """The error of an exchange without a complete reply."""
 
 
 class Dropped(WireError):
-    """The connection ended before the reply began. `untaken` is True if the request certainly never arrived."""
+    """The connection ended before the reply began. `untaken` is True if the server certainly never received the
+    request."""
 
     def __init__(self, reason: str, *, untaken: bool = False) -> None:
         self.untaken = untaken
@@ -97,7 +100,7 @@ class HttpReply(NamedTuple):
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection that carries one exchange at a time. `usable` is False once it can carry no more."""
+    """A connection for one exchange at a time. `usable` is False once the connection cannot be used again."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -114,12 +117,14 @@ class HttpConnection(asyncio.Protocol):
         self.usable = True
 
     async def exchange(self, request: bytes, seconds: float, most: int = _BODY_LIMIT) -> HttpReply:
-        """Send a request and return its complete reply, which may take `seconds` and have `most` bytes.
+        """Send a request and return its complete reply. The reply must arrive within `seconds` and have at most `most`
+        bytes.
 
-        If cancelled, it closes the connection: this reply would be taken for that of the next request.
+        Cancelling this closes the connection, because a late reply would otherwise be taken for the reply to the next
+        request.
 
         Raises:
-            WireError: there is none; the connection is closed.
+            WireError: there is no complete reply. The connection is closed.
         """
         if self._transport is None or not self.usable:
             raise Dropped("the connection is closed", untaken=True)
@@ -138,7 +143,7 @@ class HttpConnection(asyncio.Protocol):
             alarm.cancel()
 
     def ended_unseen(self) -> bool:
-        """Whether the connection, idle until now, has ended without the event loop having noticed yet."""
+        """Whether the idle connection has ended and the event loop has not noticed yet."""
         return self._has_news()
 
     def abort(self) -> None:
@@ -147,18 +152,18 @@ class HttpConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # What the event loop calls
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport (also called by hand when a connection becomes secure)."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transports do not derive from asyncio's class
         self._socket = cast("Socket", transport.get_extra_info("socket"))
         self._has_news = watched(self._socket)
 
     def data_received(self, data: bytes) -> None:
         """Parse what has arrived."""
         if self._waiting is None or self._waiting.done():
-            self.abort()  # unsolicited: it is unknown to which request it replies
+            self.abort()  # unsolicited data; it is unknown to which request they reply
             return
         self._received += len(data)
         try:
@@ -168,7 +173,7 @@ class HttpConnection(asyncio.Protocol):
             return
         if not self._waiting.done() and self._received > (
             2 * self._max_bytes if self._has_head else _HEAD_LIMIT
-        ):  # with chunks' sizes
+        ):  # including the sizes of chunks
             self._fail(TooLarge())
 
     def eof_received(self) -> bool:
@@ -186,10 +191,11 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._fail(Dropped("it was closed", untaken=self._untaken))
 
-    # What the parser calls
+    # Called by the parser
 
     def on_message_begin(self) -> None:
-        """A second reply to one request: its rest would be taken for the next one's."""
+        """Refuse a second reply to one request. The end of it would otherwise be taken for the reply to the next
+        request."""
         if self._waiting is not None and self._waiting.done():
             self.abort()
 
@@ -198,7 +204,7 @@ class HttpConnection(asyncio.Protocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Refuse a reply that is declared too large; note whether the body's length is known."""
+        """Refuse a reply whose declared length is too large; note whether the body's length is known."""
         self._has_head = self._parser.get_status_code() >= 200
         for name, value in self._headers:
             key = name.lower()
@@ -217,7 +223,7 @@ class HttpConnection(asyncio.Protocol):
         self._parts.append(data)
 
     def on_message_complete(self) -> None:
-        """Pass on the reply. What precedes it ('100 Continue', '103 Early Hints') is not a reply."""
+        """Pass on the reply. Responses before it ('100 Continue', '103 Early Hints') do not count as replies."""
         if not self._has_head:
             self._headers = []
             return
@@ -244,11 +250,12 @@ class HttpConnection(asyncio.Protocol):
         self._refusal: TooLarge | None = None
 
     def _is_untaken(self) -> bool:
-        """Whether the end came with no byte of the request acknowledged: then it was not carried out.
+        """Whether the connection ended before any byte of the request was acknowledged. The request was then not
+        carried out.
 
-        A server that closes an idle connection just as it is reused sent the end before the request arrived. One that
-        received the request and then closes acknowledges it with the end. A reset shows neither: it may come from a
-        server that read everything, before any acknowledgement.
+        A server that closes an idle connection just as it is reused has sent the end before the request arrived. A
+        server that receives the request and then closes acknowledges the request together with the end. A reset proves
+        neither case, because a server may have read the whole request and sent the reset before any acknowledgement.
         """
         if self._socket is None or self._transport is None:
             return False
@@ -256,7 +263,8 @@ class HttpConnection(asyncio.Protocol):
         return 0 < self._sent <= unacknowledged(self._socket) + waiting
 
     def _refuse(self) -> None:
-        """Stop reading, from within the parser; the error it then raises does not give the reason."""
+        """Stop reading, from within the parser. The parser then raises an error of its own, which does not give the
+        reason."""
         self._refusal = TooLarge()
         raise self._refusal
 
@@ -267,7 +275,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 def _decompress(body: bytes, headers: dict[str, str], most: int) -> bytes:
-    """The body as the server meant it. We request no compression, but some servers compress anyway."""
+    """The body without compression. Overton requests none, but some servers compress anyway."""
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding == "identity" or not body:
         return body
@@ -285,7 +293,8 @@ _PROXY_REPLY_LIMIT = 64 * 2**10
 
 
 class ProxyRefusal(Exception):
-    """A proxy that made no tunnel; `status` is its response's, 0 if it gave none."""
+    """The error of a proxy that refused to make a tunnel. `status` is the status of the proxy's response, 0 if there
+    was no response."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -293,11 +302,11 @@ class ProxyRefusal(Exception):
 
 
 class UnfitProxy(Exception):
-    """A proxy that does not use plain HTTP."""
+    """The error for a proxy that does not use plain HTTP."""
 
 
 async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -> HttpConnection:
-    """Open a connection for requests to `url`, to the IP address `peer` if its host has several.
+    """Open a connection for requests to `url`. `peer` is the IP address to use if the host has several.
 
     Raises:
         ssl.SSLCertVerificationError: the endpoint's certificate is not trusted.
@@ -325,7 +334,7 @@ async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """The system's trusted certificates, which SSL_CERT_FILE and SSL_CERT_DIR may change."""
+    """A context with the system's trusted certificates, or those in SSL_CERT_FILE and SSL_CERT_DIR."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -347,7 +356,7 @@ async def _open_socket(url: SplitResult, peer: str) -> socket.socket:
 
 
 class _Tunnel(asyncio.Protocol):
-    """Asks a proxy for a tunnel; `opened` completes when there is one."""
+    """A request to a proxy for a tunnel. `opened` completes when the tunnel is open."""
 
     def __init__(self, url: SplitResult, proxy: SplitResult) -> None:
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""From an endpoint's error (its status, headers and body) to the error that says what to do."""
+"""Exceptions for endpoints' errors, made from status, headers and body. Their messages say what to do."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _TOO_LONG_TEXT = re.compile(r"context (length|window|size)|prompt is too long|to
 
 @dataclass(frozen=True)
 class ErrorContext:
-    """A model as its errors name it: its spec as written, its name there, the host, and the source of its key."""
+    """The parts of a model that its errors name: the spec as written, the provider's name of the model, the host, and
+    the source of the key."""
 
     name: str
     model: str
@@ -44,7 +45,8 @@ class ErrorContext:
 
 @dataclass(frozen=True)
 class ErrorBody:
-    """An error body's message ('' if none), its codes and types in lower case, and the wait that it asks for."""
+    """The content of an error body: its message ('' if none), its codes and types in lower case, and the requested
+    wait."""
 
     message: str = ""
     codes: frozenset[str] = frozenset()
@@ -62,8 +64,8 @@ def error_for(status: int, headers: Mapping[str, str], body: bytes, target: Erro
 
 def _redirect_message(status: int, target: ErrorContext) -> str:
     return (
-        f"{target.name}: {target.host} redirects elsewhere ({status}); redirects are not followed, because the key "
-        "would travel with them: give the final address with base_url"
+        f"{target.name}: {target.host} redirects to another address ({status}). Overton does not follow redirects,"
+        " because they would carry the key along; give the final address with base_url"
     )
 
 
@@ -95,7 +97,7 @@ def _request_error(
 ) -> UnavailableError | RejectedError:
     wait = retry_after(headers)
     wait = complaint.retry_after if wait is None else wait
-    if status == 429 and _TOO_LARGE_TEXT.search(complaint.message):  # for a minute's quota, and so for ever
+    if status == 429 and _TOO_LARGE_TEXT.search(complaint.message):  # can never succeed
         return RejectedError("too long", f"{target.name}: the request was rejected{said}")
     if status == 429:
         return UnavailableError("rate limit", f"{target.name}: too many requests{said}", retry_after=wait)
@@ -119,9 +121,10 @@ def _is_filtered(complaint: ErrorBody) -> bool:
 
 
 def read_complaint(body: bytes, key: ApiKey) -> ErrorBody:
-    """The content of an error body in any of the usual forms; empty for HTML and anything else unknown.
+    """The content of an error body in any of the usual forms. It is empty for HTML and other unknown forms.
 
-    The message is made safe to print: the key hidden, control characters removed, 500 characters at most.
+    The message is made safe to print: the key is hidden, control characters are removed, and at most 500 characters
+    remain.
     """
     try:
         content = decode_json(body, _decode)
@@ -162,12 +165,12 @@ def _message(layer: dict[str, Any]) -> str:
 def _encode_value(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
-    except (RecursionError, OverflowError):  # nested too deeply, or with too large a number
+    except (RecursionError, OverflowError):  # the JSON is nested too deeply, or a number is too large
         return ""
 
 
 def _google_delay(layers: list[dict[str, Any]]) -> float | None:
-    """Seconds in Google's RetryInfo, which replaces a Retry-After header."""
+    """The seconds in Google's RetryInfo, which Google sends in place of a Retry-After header."""
     for layer in layers:
         details = layer.get("details")
         for detail in details if isinstance(details, list) else []:

@@ -1,4 +1,4 @@
-"""Every other provider, as `inspect/provider/name`: models through Inspect AI, translated to our terms."""
+"""Models of all other providers, as `inspect/provider/name`. They are called through Inspect AI."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from overton.models.logprobs import (
 from overton.untrusted import ApiKey, clamp_seconds, converted
 
 SPOTS = "overton_spots"
-"""The field of an output's metadata in which a model of ours, called through Inspect, puts what was weighed."""
+"""The field of an output's metadata that holds token probabilities, if Inspect calls one of Overton's own models."""
 
 
 class InspectModel:
-    """A model of Inspect AI's. It calls once: retrying is the engine's job, so Inspect's own is turned off.
+    """A model of Inspect AI. Each request is sent once: Inspect's retries are turned off, because the engine retries.
 
     Raises:
         MissingExtra: Inspect AI is not installed.
-        InputError: Inspect knows no such provider, or cannot use it (its package or its key is missing).
+        InputError: Inspect does not know the provider, or cannot use it because its package or key is missing.
     """
 
     holds_form = False
@@ -74,8 +74,8 @@ class InspectModel:
 
     async def answer(self, request: Request) -> Reply:
         """Answer once; raises as `overton.calls.Answerer` says."""
-        # In a separate task with an empty context: Inspect keeps a transcript in the context, and one that outlived the
-        # call (the run's, or that of an earlier eval in the same notebook) would keep every call.
+        # Run in a separate task with an empty context, because Inspect keeps a transcript in the context. A transcript
+        # that outlives the call (the run's, or that of an earlier eval in the same notebook) would store every call.
         task = asyncio.create_task(self._ask(request), context=contextvars.Context())
         outcome = await task
         if isinstance(outcome, AnswerError):
@@ -100,7 +100,7 @@ class InspectModel:
             return self._error_for(cause_of(error))
 
     def _error_for(self, error: Exception) -> AnswerError:
-        """The error for whatever a provider raised, by Inspect's own judgement of what is worth retrying."""
+        """The error for an exception that a provider raised. Inspect decides whether a retry makes sense."""
         api = self._model.api
         message = f"{self.name}: {self._error_text(error)}"
         decision = api.should_retry(error)
@@ -125,7 +125,8 @@ class InspectModel:
 
 
 def _turn_off_retries(model: Any) -> Any:
-    """The model, with its provider's own client set not to retry either: most would, twice, silently."""
+    """The model, with retries turned off in its provider's own client. Most of these clients would retry twice without
+    reporting it."""
     client: Any = getattr(model.api, "client", None)
     if isinstance(getattr(client, "max_retries", None), int):
         client.max_retries = 0
@@ -153,7 +154,7 @@ _MARKUP = re.compile(r"\[/?[a-z ]+\]")
 
 
 def chat_messages(messages: Sequence[Message]) -> list[Any]:
-    """Messages as Inspect's models take them."""
+    """Messages in the form that Inspect's models take."""
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
@@ -161,10 +162,10 @@ def chat_messages(messages: Sequence[Message]) -> list[Any]:
 
 
 def reply_of(output: Any) -> Reply:
-    """The reply in a model's output.
+    """The reply contained in a model's output.
 
     Raises:
-        UnavailableError: it contains no answer.
+        UnavailableError: the output contains no answer.
     """
     if not output.choices:
         raise UnavailableError("malformed", f"the reply contains no choices: {output.error or 'no reason given'}")
@@ -180,7 +181,7 @@ def reply_of(output: Any) -> Reply:
 
 
 def logprob_settings(form: Form | None) -> Any:
-    """The settings that request token probabilities from Inspect, if the form does; otherwise none."""
+    """The settings that request token probabilities from Inspect. They are empty if the reply format requests none."""
     from inspect_ai.model import GenerateConfig
 
     if form is None or not form.weigh:
@@ -189,7 +190,7 @@ def logprob_settings(form: Form | None) -> Any:
 
 
 def with_spots(reply: Reply, output: Any, request: Request, name: str) -> Reply:
-    """The reply with the spots where the options to be weighed occur.
+    """The reply with the spots where options occur and their token probabilities.
 
     Raises:
         AccessError: the provider returned no probabilities, or the model reasoned first.
@@ -220,11 +221,11 @@ def _extra_field(output: Any, name: str) -> str | None:
 
 
 _EXTRA_FIELDS = ("fingerprint", "served_by")
-"""Fields of our answerers' replies that Inspect has no place for."""
+"""Fields of Overton's replies for which Inspect has no field."""
 
 
 def extra_fields(reply: Reply) -> dict[str, Any] | None:
-    """These fields of a reply as an output's metadata, and what was weighed; None if there is neither."""
+    """A reply's extra fields and option probabilities as metadata of an output; None if the reply has neither."""
     extra: dict[str, Any] = {name: said for name in _EXTRA_FIELDS if (said := getattr(reply, name))}
     if reply.spots:
         extra[SPOTS] = msgspec.to_builtins(reply.spots)
@@ -232,13 +233,15 @@ def extra_fields(reply: Reply) -> dict[str, Any] | None:
 
 
 def _read_usage(usage: Any) -> Usage:
-    """Tokens read from or written to a cache are input too: Inspect counts them separately."""
+    """The token counts of a reply. Inspect counts tokens read from or written to a cache separately, but they are
+    input, too."""
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return Usage.said(usage.input_tokens + cached, usage.output_tokens)
 
 
 def cause_of(error: Exception) -> Exception:
-    """The provider's own error: the last attempt's if Inspect wraps it."""
+    """The provider's own error. If Inspect has wrapped the errors of several attempts, it is the last of these
+    errors."""
     from tenacity import RetryError
 
     cause = error.last_attempt.exception() if isinstance(error, RetryError) else None
@@ -246,9 +249,9 @@ def cause_of(error: Exception) -> Exception:
 
 
 def said(error: Exception, keys: Iterable[ApiKey] = ()) -> str:
-    """An error's text, without keys, markup and control characters, 500 characters at most.
+    """An error's text without keys, markup and control characters, at most 500 characters.
 
-    Inspect adds the whole request to a rejection's text; the provider's own is separate.
+    The provider's message is preferred, because Inspect's text of a rejection contains the whole request.
     """
     text = str(getattr(error, "provider_message", None) or getattr(error, "message", None) or error)
     for key in (*_environment_keys(), *keys):
@@ -258,5 +261,6 @@ def said(error: Exception, keys: Iterable[ApiKey] = ()) -> str:
 
 
 def _environment_keys() -> list[ApiKey]:
-    """The keys that a provider's error might contain: which variable it read is unknown, so all of them."""
+    """All keys in the environment, because a provider's error might contain the key and it is unknown which variable
+    was read."""
     return [ApiKey(value) for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and len(value) >= 8]

@@ -1,4 +1,4 @@
-"""Models run in this process by llama.cpp, in copies."""
+"""Models that llama.cpp runs in this process, in one or more copies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass
 class _Copy:
-    """A thread, how many calls it has waiting or running, and the head that it will have read last."""
+    """The thread of a copy, the number of calls that are waiting or running in it, and the head of its last call."""
 
     thread: ThreadPoolExecutor
     waiting: int = 0
@@ -40,10 +40,11 @@ class _Copy:
 
 @dataclass
 class CopyPool:
-    """One thread per copy, each of which answers one call at a time, in order of arrival.
+    """A pool with one thread per copy of a model. Each thread answers one call at a time, in order of arrival.
 
-    A call goes to the copy that will have read its head last, otherwise to the one with the fewest waiting. So with
-    more calls in progress than copies none is idle, and a head that several consecutive calls share is read once.
+    A head is the beginning of a prompt that several calls share (see `Request`). A call goes to a copy whose last call
+    had the same head, otherwise to the copy with the fewest waiting calls. Every copy is busy if enough calls with
+    different heads are in progress. A head that several consecutive calls share is read once.
     """
 
     number: int
@@ -51,7 +52,8 @@ class CopyPool:
     _copies: list[_Copy] = field(default_factory=list)
 
     async def run(self, head: str, work: Callable[..., T], *arguments: Any) -> T:
-        """The outcome of `work(*arguments)` in the thread of the copy that fits its `head`, '' if it shares none."""
+        """Run `work(*arguments)` in the thread of the copy that fits `head`, and return its result. `head` is '' for a
+        call without a shared head."""
         copy = self._choose_copy(head)
         copy.waiting += 1
         copy.last = head
@@ -61,7 +63,7 @@ class CopyPool:
             copy.waiting -= 1
 
     def shutdown(self) -> None:
-        """Wait for running calls, then end the threads and free what they own."""
+        """Wait for running calls, then end the threads and free the memory of the model's copies."""
         for copy in self._copies:
             copy.thread.shutdown()
 
@@ -76,37 +78,39 @@ class CopyPool:
 _DEFAULT_CONTEXT_TOKENS = 8192
 _DEFAULT_MAX_TOKENS = 1024
 _SMALL_BYTES = 1_000_000_000
-"""Most bytes of weights of a model that is loaded several times."""
+"""The maximum size in bytes of the weights of a model that is loaded several times."""
 _MAX_COPIES = 4
 _MAX_THREADS = 16
 _SAMPLER = Sampler(0.8, 0.95, 40, 0.05, cuts_first=True, tries_first=True)
-"""How llama.cpp samples by default: the defaults of its server, in the order of its samplers."""
+"""llama.cpp's default sampling: the defaults of its server, with its samplers in their order."""
 _ALTERNATIVES = 40
-"""Alternatives returned per token: no fewer than `top_k` leaves by default, so that no sampled one is missing."""
+"""The number of alternatives requested per token. By default, `top_k` leaves no more than this, so no token that can be
+sampled is missing."""
 _SEED_MODULUS = 2**32 - 1
-"""llama.cpp's seeds are below 2**32, and the last of them means 'any'."""
+"""The number of valid seeds. llama.cpp's seeds are below 2**32, and the largest of these means 'any'."""
 
 
 class EmbeddedModel:
     """A GGUF model, loaded at the first request.
 
-    With `hold` (the default), answers are held to the form asked for by a grammar: small models seldom keep to one on
-    their own. Such answers cannot break the form, which does not show whether the model would have kept it.
+    With `hold` (the default), a grammar constrains answers to the requested format, because small models seldom keep a
+    format on their own. Such answers do not show whether the model would have kept the format without a grammar.
 
-    The same request with the same seed has the same answer, on one kind of processor, whatever else was requested, in
-    whatever order. Without `max_tokens`, an answer ends after 1,024. A `seed` is taken modulo 2**32 - 1.
+    On the same kind of processor, the same request with the same seed gets the same answer. Other requests and their
+    order do not matter. Without `max_tokens`, an answer ends after 1,024 tokens. A `seed` is taken modulo 2**32 - 1.
 
-    A small model (up to 1 GB) is loaded several times, up to four, and each copy answers one request at a time on its
-    share of the `threads` (default: the cores available, at most 16): cores that do not wait for one another get more
-    done, above all when others use them too. A larger one is loaded once. So keep `connections` requests in progress,
-    twice as many as there are copies: a request with a common head (see `Request`) then waits for the copy that has
-    read it, and no copy is idle. A head is read once for all consecutive requests with it, and separately even for one:
-    so a reply still depends only on its own request, head included, since reading in other chunks rounds differently.
+    A small model (up to 1 GB) is loaded up to four times. Each copy answers one request at a time on its part of the
+    `threads` (default: the available cores, at most 16). This is faster, because cores need not wait for one another. A
+    larger model is loaded once. Callers should keep `connections` requests in progress, twice as many as there are
+    copies. Then a request with a common head (see `Request`) can wait for the copy that has read the head, while other
+    copies answer other requests. The head is read separately from the rest of a prompt, even for a single request. The
+    reason is that llama.cpp uses half precision for chunks of fewer than 64 tokens. Reading a prompt in other chunks
+    would thus change how numbers are rounded. So a reply depends only on its own request (head included).
 
-    Memory per copy of the embedded SmolLM2: 23 KB per token of `context` (default 8,192), and 40 MB more; the weights
-    themselves are mapped from the file, once for all copies.
+    A copy of the embedded SmolLM2 takes 23 KB of memory per token of `context` (default 8,192), and 40 MB more. The
+    weights themselves are mapped from the file, once for all copies.
 
-    A prompt is formatted by the chat template in the file; special tokens in a message's text are not removed, so a
+    A prompt is formatted by the chat template in the file. Special tokens in a message's text are not removed, so a
     text that contains `<|im_end|>` ends its turn.
     """
 
@@ -120,7 +124,7 @@ class EmbeddedModel:
         threads: int | None = None,
         context: int | None = None,
     ) -> None:
-        """Check the file; load nothing yet. `identity` is the file's hash unless given.
+        """Check the file without loading it. `identity` defaults to a value with the file's hash.
 
         Raises:
             InputError: the file is missing, or not a complete GGUF file.
@@ -146,7 +150,7 @@ class EmbeddedModel:
 
     @cached_property
     def identity(self) -> str:
-        """`sha256:` and the file's hash, or what was given. The first access reads the whole file."""
+        """The text `sha256:` and the file's hash, or the given identity. The first access reads the whole file."""
         return self._identity or f"sha256:{sha256_of(self._path)}"
 
     async def answer(self, request: Request) -> Reply:
@@ -158,19 +162,19 @@ class EmbeddedModel:
 
     @property
     def path(self) -> Path:
-        """The file of its weights."""
+        """The file with the model's weights."""
         return self._path
 
     @property
     def weighs(self) -> bool:
-        """Always: llama.cpp returns every token's probability."""
+        """Always True, because llama.cpp returns every token's probability."""
         return True
 
     async def close(self) -> None:
-        """Wait for running requests and free the memory. A later request loads the model again."""
+        """Wait for requests in progress, then free the memory. A later request loads the model again."""
         workers, self._workers = self._workers, None
         if workers is not None:
-            await asyncio.to_thread(workers.shutdown)  # each copy belongs to its thread, and goes with it
+            await asyncio.to_thread(workers.shutdown)  # each copy belongs to its thread, and is freed with it
 
     def _body(self, request: Request) -> dict[str, Any]:
         settings = settings_checked(request.settings)
@@ -208,11 +212,12 @@ class EmbeddedModel:
         return msgspec.structs.replace(reply, spots=spots_of(tokens, reply.text, form, sampler, held=held))
 
     def _continue_from_head(self, server: Any, body: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Read the request's head; returns the fields that make llama.cpp continue from it, none if there is no head.
+        """Read the request's head. Return the fields that make llama.cpp continue from it; they are empty without a
+        head.
 
-        The head is read separately, from its first token on. If it is already there, requesting it again removes what
-        the previous request had after it. So the same tokens are computed together whether the head was kept or not,
-        and a reply depends only on its own request, to the last bit.
+        The head is read separately, from its first token on. If the head was already read, requesting it again removes
+        what the previous request had after the head. So the same tokens are always computed together, whether or not
+        the head was kept. A reply therefore depends only on its own request, to the last bit.
         """
         head, kept = _shared_head(request), getattr(self._thread_state, "head", "")
         self._thread_state.head = ""
@@ -240,7 +245,7 @@ class EmbeddedModel:
 
 
 _TEMPLATE_FIELDS = ("chat_template_kwargs",)
-"""Fields of a body that shape the text of its prompt."""
+"""Fields of a request's body that affect the text of the prompt."""
 
 
 def _shared_head(request: Request) -> str:
@@ -262,7 +267,8 @@ def _grammar_alternatives(texts: Sequence[str]) -> str:
 
 
 def _grammar_literal(text: str) -> str:
-    """A text as a literal of llama.cpp's grammars: all but plain letters, digits and spaces as code points."""
+    """A text as a literal in llama.cpp's grammars. All characters but plain letters, digits and spaces are written as
+    code points."""
     plain = (c if c == " " or (c.isascii() and c.isalnum()) else f"\\U{ord(c):08X}" for c in text)
     return f'"{"".join(plain)}"'
 
@@ -301,16 +307,17 @@ def _read_token(token: dict[str, Any]) -> TokenLogprobs:
 
 @cache
 def _package_version() -> str:
-    """The software that computes: under another version the same weights may answer differently."""
+    """The name and version of the software. With another version, the same weights may answer differently."""
     import xllamacpp
 
     return f"xllamacpp {xllamacpp.__version__}"
 
 
 _SOCKET_PATH_LIMIT = 90
-"""Bytes that are sure to fit in a UNIX socket's address (macOS allows 103, Linux 107), less the file's own name."""
+"""The maximum number of bytes in the path of the folder of a UNIX socket. It leaves room for the file's name, because
+macOS allows 103 bytes for the whole path (Linux 107)."""
 _PROMPT_STEP = 256
-"""Prompt tokens computed at a time: measured the fastest of 128 to 2,048 for the embedded model."""
+"""The number of prompt tokens computed at a time. Of 128 to 2,048, this was the fastest for the embedded model."""
 
 
 def _available_cores() -> int:
@@ -320,14 +327,15 @@ def _available_cores() -> int:
 def open_server(path: Path, *, threads: int, context: int) -> Any:
     """An `xllamacpp.Server` that computes one request at a time, on `threads` cores.
 
-    One at a time, with nothing kept from the previous request, so that a reply depends only on its request: what is
-    computed together, or continued from a shared head, is rounded differently. `context` tokens hold prompt and answer
-    (fewer if the model was trained on fewer).
+    The server keeps nothing from the previous request, so that a reply depends only on its own request. (If requests
+    are computed together, or continued from a shared head, rounding differs.) `context` is the maximum number of tokens
+    for prompt and answer; it is lower if the model was trained on fewer tokens.
 
     Loading blocks the interpreter, for some tenths of a second with small models.
 
     Raises:
-        RuntimeError: llama.cpp cannot load the file, or there is not enough memory. It does not say which.
+        RuntimeError: llama.cpp cannot load the file, or there is not enough memory; llama.cpp does not tell these cases
+            apart.
     """
     import xllamacpp
 
@@ -340,23 +348,24 @@ def open_server(path: Path, *, threads: int, context: int) -> Any:
     params.cache_prompt = params.cache_idle_slots = False
     params.cache_ram_mib = params.n_ctx_checkpoints = 0
     params.warmup = False
-    params.n_threads_http = 1  # of the server that nobody calls
+    params.n_threads_http = 1  # limits the HTTP server, which nobody calls
     params.prefill_assistant = False
-    params.verbosity = -1  # llama.cpp writes to the terminal past Python, through any live display
+    params.verbosity = -1  # llama.cpp writes to the terminal directly, which would garble a live display
     with _shut_off_http(params):
         server = xllamacpp.Server(params)
-    # A server freed before its loop has started would wait for that loop for ever; an answer shows that it has.
+    # A server that is freed before its loop has started would wait for the loop for ever. An answer shows that the loop
+    # has started.
     server.handle_completions({"prompt": ".", "n_predict": 0})
     return server
 
 
 @contextmanager
 def _shut_off_http(params: Any) -> Iterator[None]:
-    """Ensure that nobody can call the HTTP server that `xllamacpp.Server` always starts next to the model.
+    """Make the HTTP server that `xllamacpp.Server` always starts next to the model unreachable.
 
-    By default it answers any web page that calls a port of 127.0.0.1. It gets a UNIX socket instead, in a folder that
-    only this user may enter and that is removed as soon as the server is up, so that no address leads to it; and a key
-    that nobody knows, which is the only protection on Windows.
+    By default it answers any web page that calls a port of 127.0.0.1. Overton gives it a UNIX socket instead, in a
+    folder that only this user may enter. The folder is removed as soon as the server is up, so that no address leads to
+    the server. The server also gets a random key that is stored nowhere. On Windows, this key is the only protection.
     """
     params.ui = params.endpoint_slots = False
     params.api_keys = [secrets.token_hex(32)]

@@ -1,9 +1,10 @@
-"""Token probabilities, as endpoints return them, turned into the spots of a reply where options occur.
+"""Conversion of the token probabilities that endpoints return into probabilities of options, for each spot of a reply
+where an option occurs.
 
-The probabilities that an endpoint returns are seldom those it samples by. OpenAI, vLLM (`--logprobs-mode raw_logprobs`,
-its default), Ollama and llama.cpp return the model's probabilities at temperature 1, before temperature, before
-truncation, and (except vLLM) before a grammar; others return those after all of these ('processed'). Both are kept: at
-temperature 1, and as sampled.
+The probabilities that an endpoint returns seldom equal those by which it samples. OpenAI, vLLM (`--logprobs-mode
+raw_logprobs`, its default), Ollama and llama.cpp return the model's probabilities at temperature 1, before temperature,
+truncation and (except vLLM) a grammar are applied. Other endpoints return the probabilities after all these steps
+('processed'). Overton keeps both kinds: the probabilities at temperature 1, and those used for sampling.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from overton.calls import Alternative, Form, Settings, Spot, options_named
 from overton.errors import AccessError
 
 MOST_ALTERNATIVES = 20
-"""Alternatives per token that OpenAI returns, and most that copy it."""
+"""The maximum number of alternatives per token at OpenAI, and at most services that copy its interface."""
 
 _MOST_SPOTS = 8
-"""Spots of a reply that are kept: the last ones, since an answer that names several options ends with its choice; in
-JSON the first, since its label precedes claims and reasons that may repeat the word."""
+"""The maximum number of spots that are kept from a reply. The last ones are kept, because an answer that names several
+options ends with its choice. In JSON, the first ones are kept, because the label comes first, and later claims and
+reasons may repeat its word."""
 
 
 @dataclass(frozen=True)
 class TokenLogprobs:
-    """A sampled token, its bytes, and the log probabilities of the alternatives at its place, itself included."""
+    """A sampled token, its bytes, and the log probabilities of all alternatives at its position. The alternatives
+    include the token itself."""
 
     token: str
     spelled: bytes
@@ -36,7 +39,8 @@ class TokenLogprobs:
     def of(
         cls, token: str, spelled: Sequence[int] | None, own: float, others: Sequence[tuple[str, float]]
     ) -> TokenLogprobs:
-        """From an endpoint's fields; `others` may include the token itself. An invalid byte leaves the token's text."""
+        """Make the struct from an endpoint's fields. `others` has the alternatives, perhaps with the token itself. If a
+        byte is invalid, the token's text is used instead of its bytes."""
         try:
             made = token.encode("utf-8", "replace") if spelled is None else bytes(spelled)
         except ValueError:
@@ -47,12 +51,12 @@ class TokenLogprobs:
 
 @dataclass(frozen=True)
 class Sampler:
-    """How an endpoint samples from a model's probabilities.
+    """An endpoint's way to sample from a model's probabilities.
 
-    Unlikely tokens are cut off by `top_k`, `top_p` and `min_p`: before the temperature is applied with `cuts_first`
-    (llama.cpp, in the order of its default samplers), otherwise after it. With `processed` the returned probabilities
-    are those after all that. `tries_first` says that a grammar first checks a token sampled without it, and only if
-    that does not fit has another sampled from those that do (llama.cpp).
+    `top_k`, `top_p` and `min_p` exclude unlikely tokens. With `cuts_first` this happens before the temperature is
+    applied (llama.cpp, in the order of its default samplers), otherwise afterwards. With `processed`, the endpoint
+    returns the probabilities after these steps. With `tries_first`, a token is first sampled without the grammar. If it
+    does not fit the grammar, another token is sampled among those that fit (llama.cpp).
     """
 
     temperature: float = 1.0
@@ -64,13 +68,14 @@ class Sampler:
     tries_first: bool = False
 
     def plain(self, reported: Mapping[str, float]) -> dict[str, float]:
-        """Probabilities at temperature 1, of those returned. What was cut off before stays unknown."""
+        """The probabilities at temperature 1, computed from the returned ones. They remain unknown for tokens that the
+        endpoint had excluded."""
         if not self.processed or self.temperature in (0.0, 1.0):
             return dict(reported)
         return _apply_temperature(reported, 1 / self.temperature)
 
     def drawn(self, plain: Mapping[str, float]) -> dict[str, float]:
-        """The probabilities with which tokens are sampled that have these at temperature 1."""
+        """The probabilities with which the endpoint samples tokens, from their probabilities at temperature 1."""
         if self.temperature == 0:
             best = max(plain, key=lambda token: plain[token])
             return {token: float(token == best) for token in plain}
@@ -105,8 +110,10 @@ def _nucleus(ranked: Sequence[tuple[str, float]], most: float) -> list[tuple[str
 
 
 def _apply_temperature(chances: Mapping[str, float], temperature: float, *, whole: bool = False) -> dict[str, float]:
-    """Probabilities at a temperature. Tokens that were not returned are taken to be as likely as the least likely one
-    that was, as many as make up the mass missing from 1; none if `chances` are the `whole`."""
+    """The probabilities after a temperature is applied. Each token that was not returned is assumed to be as likely as
+    the least likely returned token. The number of such tokens is chosen so that all probabilities add up to 1. If
+    `chances` are the `whole`, there are no such tokens. This approximation is accurate below temperature 1. Above it,
+    tokens that were not returned get too little."""
     power = 1 / temperature
     raised = {token: chance**power for token, chance in chances.items()}
     least, rest = min(chances.values(), default=1.0), 0.0 if whole else max(0.0, 1 - sum(chances.values()))
@@ -115,7 +122,8 @@ def _apply_temperature(chances: Mapping[str, float], temperature: float, *, whol
 
 
 def sampler_of(settings: Settings, usual: Sampler) -> Sampler:
-    """How an endpoint that samples as `usual` by default samples with these settings, including those in `extra`."""
+    """The sampler of an endpoint with these settings, including those in `extra`; `usual` is the endpoint's default
+    sampler."""
 
     def said(name: str, given: float | None, default: float) -> float:
         value = settings.extra.get(name, given)
@@ -135,9 +143,9 @@ def sampler_of(settings: Settings, usual: Sampler) -> Sampler:
 def spots_of(
     tokens: Sequence[TokenLogprobs], text: str, form: Form, sampler: Sampler, *, held: bool = False
 ) -> tuple[Spot, ...]:
-    """The spots of `text` where an option of the form occurs; `held` says that a grammar held it to the form.
+    """The spots of `text` where an option of the reply format occurs. `held` says that a grammar constrained the reply.
 
-    None if the tokens do not spell the text.
+    The result is empty if the tokens do not spell the text.
     """
     placed = _place_tokens(tokens, text)
     found: dict[int, Spot] = {}
@@ -153,7 +161,7 @@ def spots_of(
 
 
 def _place_tokens(tokens: Sequence[TokenLogprobs], text: str) -> list[tuple[int, TokenLogprobs]]:
-    """Each token with its start as a character offset in the text; tokens around the text are left out."""
+    """Each token with its start in the text, in characters. Tokens before and after the text are left out."""
     joined, wanted = b"".join(token.spelled for token in tokens), text.encode("utf-8", "replace")
     shift = joined.find(wanted)
     placed, start = [], 0
@@ -165,8 +173,8 @@ def _place_tokens(tokens: Sequence[TokenLogprobs], text: str) -> list[tuple[int,
 
 
 def _occurrences(text: str, options: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where options occur as words: as spelled, or in any case at the start or after a bracket or mark ('<<a>>'), since
-    'a' is also an English word."""
+    """The positions at which options occur as words. Options must be spelled exactly, because 'a' is also an English
+    word. At the start, or after a bracket or mark ('<<a>>'), upper and lower case do not matter."""
     longest = sorted(options, key=len, reverse=True)
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)", re.IGNORECASE)
     for match in pattern.finditer(text):
@@ -197,8 +205,8 @@ def _make_alternative(token: str, plain: Mapping[str, float], drawn: Mapping[str
 
 
 def _apply_grammar(free: Mapping[str, float], fitting: Mapping[str, float], sampler: Sampler) -> dict[str, float]:
-    """The probabilities under a grammar that lets only `fitting` tokens through, whose probabilities add up to 1;
-    `free` are those without it."""
+    """The probabilities under a grammar that allows only the `fitting` tokens. The probabilities in `fitting` add up to
+    1; `free` has the probabilities without the grammar."""
     among = sampler.drawn(fitting) if fitting and not sampler.processed else dict(fitting)
     if not sampler.tries_first:
         return dict(_normalise([*among.items()]))
@@ -207,7 +215,8 @@ def _apply_grammar(free: Mapping[str, float], fitting: Mapping[str, float], samp
 
 
 def _is_allowed(before: str, token: str, lead: str, said: str, form: Form) -> bool:
-    """Whether a grammar allows this token after `before`: spelled exactly, in forms that are choices."""
+    """Whether a grammar allows this token after `before`. In reply formats that are choices, the token must be spelled
+    exactly."""
     if form.choices:
         return any(choice.startswith(before + token) for choice in form.choices)
     spelled = said + token.removeprefix(lead)
@@ -217,13 +226,13 @@ def _is_allowed(before: str, token: str, lead: str, said: str, form: Form) -> bo
 
 
 def no_probabilities(name: str) -> AccessError:
-    """The error for an endpoint that was asked for probabilities and sent none."""
-    reason = "its endpoint sent no token probabilities (logprobs): it has none, or none for this model"
+    """The error for an endpoint that sent no probabilities although they were requested."""
+    reason = "its endpoint sent no token probabilities (logprobs), which it may not have for this model"
     return AccessError("no probabilities", f"{name}: {reason}. Use --shares sampled", maybe_billed=True)
 
 
 def reasoned(name: str) -> AccessError:
-    """The same for a model that reasoned before it answered."""
-    reason = "it reasons before it answers, so its letter's probability is that after a single line of thought"
+    """The error for a model that reasoned before it answered, so that its probabilities cannot be used."""
+    reason = "it reasons before it answers, so its letter's probability is that after a single chain of thought"
     advice = "not the share of its answers. Use --shares sampled"
     return AccessError("no probabilities", f"{name}: {reason}, {advice}", maybe_billed=True)

@@ -1,9 +1,10 @@
 """OpenAI's chat completions, and its batches.
 
-A file of calls is uploaded (`POST /files`, purpose 'batch', the name in its file name), a batch made of it
-(`POST /batches`, with the name in its metadata), polled (`GET /batches/ID`), and its results read from two files, one
-for replies and one for errors. Both files and batches are listed with their names (`GET /files`, `GET /batches`).
-Limits as of 2026: 50,000 calls and 200 MB per batch, done within 24 hours (platform.openai.com/docs/guides/batch).
+A file of calls is uploaded (`POST /files`, with purpose 'batch' and the batch's name in the file's name). A batch is
+created from this file (`POST /batches`, with the name in its metadata) and polled (`GET /batches/ID`). Its results are
+read from two files, one for replies and one for errors. Files and batches are listed with their names (`GET /files`,
+`GET /batches`). Limits as of 2026: 50,000 calls and 200 MB per batch, done within 24 hours
+(platform.openai.com/docs/guides/batch).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from overton.models.logprobs import Sampler, TokenLogprobs, no_probabilities, re
 from overton.models.providers import Provider
 from overton.untrusted import decode_json
 
-# For OpenAI's own models; `reasons_of` guesses for every provider, with perhaps older names.
+# For OpenAI's own models. `reasons_of` guesses for all providers, which may use older names.
 _REFUSES_MAX_TOKENS = re.compile(r"(ft:)?(o[1-9]|gpt-([5-9]|[1-9][0-9]))")
 _DEFAULT_SAMPLER = Sampler()
 _encode = msgspec.json.Encoder().encode
@@ -131,11 +132,11 @@ class Dialect:
     sampler: Sampler = _DEFAULT_SAMPLER
 
     def weigh(self) -> bytes:
-        """The fields that request token probabilities, with a comma before them."""
+        """The fields that request token probabilities, as JSON with a leading comma."""
         return b',"logprobs":true,"top_logprobs":%d' % self.alternatives
 
     def head(self, settings: Settings) -> bytes:
-        """The body up to its messages, which is the same for all requests with these settings."""
+        """The part of a body before the messages, which is the same for all requests with these settings."""
         body: dict[str, Any] = {
             "model": self.model,
             "temperature": settings.temperature,
@@ -147,7 +148,7 @@ class Dialect:
         return _encode(body)[:-1] + b',"messages":'
 
     def form(self, form: Form) -> bytes:
-        """The fields that hold an answer to a form, with a comma before them."""
+        """The fields that make an answer keep the reply format, as JSON with a leading comma."""
         if form.choices and self.names_choices:
             return b',"structured_outputs":' + _encode({"choice": form.choices})
         if form.openings and self.names_choices:
@@ -160,9 +161,10 @@ class Dialect:
 
 
 def dialect_of(provider: Provider, model: str, *, processed: bool = False) -> Dialect:
-    """The dialect of one model. OpenAI's reasoning models reject `max_tokens`; others do not know its successor.
+    """The dialect of one model. OpenAI's reasoning models reject `max_tokens`; other models do not know
+    `max_completion_tokens`.
 
-    `processed` says that its token probabilities are those after temperature and truncation.
+    `processed` says that token probabilities are computed after temperature and truncation.
     """
     successor = provider.name == "openai" and _REFUSES_MAX_TOKENS.match(model)
     max_tokens_field = "max_completion_tokens" if successor else "max_tokens"
@@ -181,16 +183,18 @@ def _openings_regex(openings: tuple[str, ...]) -> str:
 
 
 def _choices_schema(choices: tuple[str, ...]) -> dict[str, Any]:
-    """Choices as a schema: its root must be an object, which `_unwrap_choice` removes again."""
+    """A schema for choices. Its root must be an object, which `_unwrap_choice` removes from replies."""
     answer = {"type": "string", "enum": list(choices)}
     return {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False}
 
 
 class OpenAIModel:
-    """A model behind chat completions. With `hold`, answers are held to the form asked for; otherwise it is not sent.
+    """A model behind chat completions. With `hold`, the endpoint gets the requested format and enforces it; otherwise
+    the format is not sent.
 
-    A schema is enforced by `response_format`; choices and openings by vLLM's `structured_outputs`. Without that,
-    choices are enforced by a schema with the one field `answer`, whose value becomes the reply's text, openings not.
+    A schema is enforced by `response_format`. Choices and openings are enforced by vLLM's `structured_outputs`. Other
+    endpoints do not enforce openings. They enforce choices by a schema with the single field `answer`, whose value
+    becomes the reply's text.
     """
 
     def __init__(
@@ -213,7 +217,7 @@ class OpenAIModel:
         return self.read(request, *await self._transport.post(self.body(request)))
 
     def read(self, request: Request, body: bytes, target: ErrorContext) -> Reply:
-        """The reply to a request, from a response body; raises as `answer` does."""
+        """Read the reply to a request from a response body; raises as `answer` does."""
         reply = _read_reply(body, target)
         if request.form is not None and request.form.weigh:
             reply = self._add_spots(reply, request, request.form, body, target)
@@ -240,7 +244,7 @@ class OpenAIModel:
             for token in content or ()
         ]
         sampler = sampler_of(request.settings, self._dialect.sampler)
-        # If choices are enforced by a schema, the choice is inside it: the text is then JSON.
+        # If choices are enforced by a schema, the text is JSON and contains the choice.
         within = form if self._dialect.names_choices else msgspec.structs.replace(form, choices=())
         held = self.holds_form and bool(form.choices or form.schema)
         return msgspec.structs.replace(reply, spots=spots_of(tokens, reply.text, within, sampler, held=held))
@@ -251,7 +255,7 @@ class OpenAIModel:
 
     def body(self, request: Request) -> bytes:
         """The body of a request."""
-        if request.settings is not self._settings:  # nearly always those of the previous request
+        if request.settings is not self._settings:  # nearly always the settings of the previous request
             self._head = self._dialect.head(settings_checked(request.settings))
             self._settings = request.settings
         parts = [self._head, encoded(request.messages)]
@@ -269,7 +273,7 @@ def _read_reply(body: bytes, target: ErrorContext) -> Reply:
     completion: _CompletionBody = decode_body(body, target, _decode, _decode_without_usage)
     choice = completion.choices[0] if completion.choices else None
     failure = completion.error if choice is None else choice.error
-    if failure is not None:  # routers report a provider's failure under status 200
+    if failure is not None:  # routers report a provider's failure with status 200
         raise error_for(_error_status(failure), {}, body, target)
     if choice is None:
         raise malformed(target, "it contains no choices")
@@ -302,12 +306,12 @@ _MAX_FIELD_CHARS = 200
 
 
 def _read_word(said: object) -> str | None:
-    """A further field of a reply, if it is a word: no reply is lost because of anything else."""
+    """A further field of a reply, None if it is not a word. A wrong type must not make the reply unreadable."""
     return said[:_MAX_FIELD_CHARS] if isinstance(said, str) and said else None
 
 
 def _unwrap_choice(reply: Reply) -> Reply:
-    """The reply with the bare choice as its text; unchanged if the endpoint did not enforce the schema."""
+    """The reply with only the choice as its text. It is unchanged if the endpoint did not enforce the schema."""
     try:
         answer = decode_json(reply.text, _decode_answer).get("answer")
     except Unreadable:
@@ -466,7 +470,7 @@ class OpenAIBatches:
         )
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """See `BatchApi`: all batches with this name, on all pages."""
+        """Find all batches with this name, on all pages; see `BatchApi`."""
         found: list[str] = []
         after = ""
         for _ in range(MOST_PAGES):
@@ -529,12 +533,12 @@ class OpenAIBatches:
 
 
 def _file_name(name: str) -> str:
-    """The name of the file of a batch's calls, by which it is found."""
+    """The name of the file with a batch's calls. Overton finds the file by this name."""
     return f"overton-{name}.jsonl"
 
 
 def _is_last_page(page: _Page | _FilesPage, since: float) -> bool:
-    """Whether the list's next page is not needed: there is none, or the list is sorted by age and only older ones
-    follow. Some services list the oldest first."""
+    """Whether the rest of the list is not needed: there is no next page, or the list is sorted by age and only older
+    entries follow. Some services list the oldest entries first."""
     times = [since if entry.created_at is None else entry.created_at for entry in page.data]
     return not page.has_more or not times or times[0] >= times[-1] < since

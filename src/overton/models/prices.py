@@ -1,4 +1,4 @@
-"""Price lists: the one that comes with Overton, and users' own files in the same form."""
+"""Price lists: Overton's own list, and users' files in the same form."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ _DATE_SUFFIX = re.compile(r"[-@](20\d{2}-\d{2}-\d{2}|20\d{6}|\d{4}|\d{3}|latest)
 
 @dataclass(frozen=True)
 class PriceList:
-    """Prices by `provider/name`, as of the date `as_of` (ISO); `batches` is each provider's share in batches."""
+    """Prices by `provider/name`, as of the date `as_of` (ISO). `batches` is the fraction of the price that each
+    provider charges for calls in batches."""
 
     as_of: str
     prices: Mapping[str, Price]
     batches: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, spec: Spec) -> Price | None:
-        """The price of a model; None if the list has none.
+        """The price of a model, None if the list does not have it.
 
-        A dated name falls back on the undated one; no other part of a name is ever dropped, since similar names differ
-        tenfold in price. Models that run in this process are free. The price of a user's own server comes only from a
-        user's own list ('http' as the provider).
+        If a dated name is not in the list, the undated name is used. No other part of a name is ever dropped, because
+        the prices of similar names can differ tenfold. Models that run in this process are free. The price of a user's
+        own server can only come from the user's own list, with 'http' as the provider.
         """
         if spec.provider in _UNPAID_PROVIDERS:
             return _FREE
@@ -55,16 +56,16 @@ class PriceList:
 
 @cache
 def built_in() -> PriceList:
-    """The list that comes with Overton."""
+    """Overton's own price list."""
     data = decode_toml(files("overton.models").joinpath("prices.toml").read_text(encoding="utf-8"))
     return _read_prices(data, "prices.toml")
 
 
 def read_price_list(path: Path) -> PriceList:
-    """A user's own list, a TOML file in the form of the built-in one.
+    """Read a user's own price list, a TOML file in the form of the built-in list.
 
     Raises:
-        InputError: it cannot be read, or has invalid prices; all problems at once, each with its key.
+        InputError: the file cannot be read, or has invalid prices. The error lists all problems, each with its key.
     """
 
     def error(reason: str) -> InputError:
@@ -110,7 +111,7 @@ _NoteProblem = Callable[[str, str], None]
 
 
 def _read_date(table: Any, note_problem: _NoteProblem) -> str:
-    """The date of the list: a string, or a TOML date."""
+    """The date of the list, written as a string or as a TOML date."""
     said = table.get("as_of") if isinstance(table, dict) else None
     try:
         return date.fromisoformat(str(said)).isoformat()
@@ -122,7 +123,7 @@ def _read_date(table: Any, note_problem: _NoteProblem) -> str:
 def _read_batch_shares(table: Any, note_problem: _NoteProblem) -> Iterator[tuple[str, float]]:
     for provider, share in table.items() if isinstance(table, dict) else ():
         if (numbers := _read_amounts([share], 1, 1, 1.0)) is None:
-            note_problem(f"{_BATCHES}.{provider}", f"{quoted(share)} is not a share of a price, 0 to 1")
+            note_problem(f"{_BATCHES}.{provider}", f"{quoted(share)} is not a fraction of the price, from 0 to 1")
         else:
             yield provider, numbers[0]
 
@@ -136,7 +137,7 @@ def _read_cache_shares(table: Any, note_problem: _NoteProblem) -> Iterator[tuple
 
 
 def _read_amounts(values: Any, least: int, most: int, largest: float) -> list[float] | None:
-    """From `least` to `most` numbers, each from 0 to `largest`; None if they are not."""
+    """A list of `least` to `most` numbers, each from 0 to `largest`; None if `values` is not such a list."""
     if not isinstance(values, list) or not least <= len(values) <= most:
         return None
     if not all(type(value) in (int, float) and math.isfinite(value) and 0 <= value <= largest for value in values):

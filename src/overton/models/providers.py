@@ -9,11 +9,12 @@ from dataclasses import dataclass
 class Provider:
     """One HTTP provider.
 
-    `base_url` is used unless the variable `base_url_env` is set; `key_envs` are the variables that may contain the key,
-    the first one set wins; `seed_field` is the body's name for a seed; `names_choices` is True if the body can restrict
-    an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL; `batches` is True
-    if it accepts batches, as OpenAI and Anthropic do; `alternatives` is how many alternatives of a token it returns
-    with their probabilities in OpenAI's form, 0 for none.
+    `base_url` is used unless the variable `base_url_env` is set. `key_envs` are the variables that may contain the key;
+    the first variable that is set is used. `seed_field` is the field of a request's body that has the seed.
+    `names_choices` is True if the body can restrict an answer to given choices by name (vLLM's `structured_outputs`).
+    `version` is the last part of every base URL. `batches` is True if the provider accepts batches, as OpenAI and
+    Anthropic do. `alternatives` is the number of alternatives to a token that the provider returns with their
+    probabilities in OpenAI's format, 0 if it returns none.
     """
 
     name: str
@@ -28,7 +29,8 @@ class Provider:
     batches: bool = False
 
     def versioned(self, base_url: str) -> str:
-        """The base URL with the API's version at its end, for providers whose URL is written with and without it."""
+        """The base URL with the API's version at its end. For some providers, users may write the URL without the
+        version."""
         return base_url.removesuffix(self.version) + self.version
 
 
@@ -70,7 +72,7 @@ _TABLE = (
 CHAT_PROVIDERS = {provider.name: provider for provider in _TABLE}
 
 SERVER = Provider("http", "", "", ("OVERTON_API_KEY",), needs_key=False, batches=True)
-"""Any other server with OpenAI's chat completions, given by its address."""
+"""The entry for any other server with OpenAI's chat completions, given by its address."""
 
 ANTHROPIC = Provider(
     "anthropic",
@@ -82,7 +84,7 @@ ANTHROPIC = Provider(
 )
 
 GGUF = "gguf:"
-"""The prefix of the path of a file of weights."""
+"""The prefix of a path to a file of weights."""
 
 RAY = "ray/"
 """The prefix of the spec of a model whose replicas run on a Ray cluster."""
@@ -98,5 +100,5 @@ _OTHER_PROVIDERS = ("anthropic", "inspect", "embedded", "simulated", *EMBEDDERS)
 
 
 def provider_names() -> list[str]:
-    """Every word that may precede the slash of a spec."""
+    """All words that may precede the slash of a spec."""
     return [*CHAT_PROVIDERS, *_OTHER_PROVIDERS]

@@ -1,4 +1,5 @@
-"""The Ray cluster that replicas run on: the one in RAY_ADDRESS, otherwise this machine. Joined once per process."""
+"""The Ray cluster on which replicas run. It is the cluster that the variable RAY_ADDRESS names. Without this variable,
+it is a private cluster on this machine. A process joins it once."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from overton.errors import AccessError, MissingExtra
 from overton.key_values import without_credentials
 
 STORE = 128 * 2**20
-"""Bytes of Ray's object store on this machine; by default Ray would take a third of its memory."""
+"""The size in bytes of Ray's object store on this machine. By default, Ray would take a third of the machine's
+memory."""
 _MAX_REASON_CHARS = 300
 _PORT_COUNT = 2**16
 _HEAD_TIMEOUT_S = 10.0
@@ -24,14 +26,15 @@ _HEAD_TIMEOUT_S = 10.0
 
 @dataclass
 class _Membership:
-    """How many users Ray has in this process, and whether the first started it, so that the last stops it."""
+    """The number of users of Ray in this process, and whether the first user started the cluster. If so, the last user
+    stops it."""
 
     users: int = 0
     started: bool = False
 
 
 _TOKEN = secrets.token_hex(32)
-"""The token of this process's own cluster: one for all, since Ray reads it once per process."""
+"""The token of this process's own cluster. There is only one, because Ray reads the token once per process."""
 _lock = threading.Lock()
 _membership = _Membership()
 
@@ -42,12 +45,12 @@ def address() -> str:
 
 
 def place() -> str:
-    """Where replicas would run, in words."""
+    """The location of replicas, for messages."""
     return f"the Ray cluster at {without_credentials(address())}" if address() else "this machine, started by Ray"
 
 
 def is_encrypted() -> bool:
-    """Whether Ray encrypts its messages. No other way may then be used between nodes."""
+    """Whether Ray encrypts its messages. If so, messages between nodes may only be sent through Ray."""
     return os.environ.get("RAY_USE_TLS", "").lower() in ("1", "true")
 
 
@@ -58,10 +61,10 @@ def check_installed() -> None:
 
 
 def join() -> Any:
-    """Join the cluster, or start a private one on this machine; returns the module `ray`. Takes seconds.
+    """Join the cluster, or start a private one on this machine. This takes seconds. Return the module `ray`.
 
     Raises:
-        AccessError: it cannot be joined.
+        AccessError: the cluster cannot be joined.
     """
     with _lock:
         if not address():
@@ -77,7 +80,7 @@ def join() -> Any:
 
 
 def leave() -> None:
-    """Leave it; with the last user, what was started here stops."""
+    """Leave the cluster. If this process started it, the cluster stops when its last user has left."""
     with _lock:
         _membership.users -= 1
         if _membership.started and not _membership.users:
@@ -87,12 +90,14 @@ def leave() -> None:
 
 
 def keep_to_ourselves() -> None:
-    """Have a cluster on this machine listen on loopback only, require a token, and report to nobody.
+    """Make a cluster on this machine listen on loopback only, require a token, and send no usage reports.
 
-    Ray reads these variables, and the processes that it starts inherit them.
+    This sets environment variables. Ray reads them, and the processes that Ray starts inherit them.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # on other systems too: 127.0.0.1 is its address
+    os.environ.setdefault(
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0"
+    )  # on all systems, 127.0.0.1 is the cluster's address
     if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", _TOKEN
 
@@ -109,12 +114,12 @@ def _start(ray: Any) -> None:
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         reason = " ".join(str(error).split())[:_MAX_REASON_CHARS]
         raise AccessError("no cluster", f"{place()} cannot be joined: {reason} (RAY_ADDRESS names it)") from None
-    # Ray has no option against printing its nodes' messages about their ends over whatever is displayed.
+    # Ray has no option to keep its messages about lost nodes off the display.
     ray._private.worker.print_to_stdstream = _print_nothing
 
 
 def _check_listening(where: str) -> None:
-    """Raise `OSError` if nothing listens: Ray itself would wait for minutes and ignore Ctrl-C."""
+    """Raise `OSError` if nothing listens at the address. Ray itself would wait for minutes and ignore Ctrl-C."""
     host, _, port = where.rpartition("//")[2].rpartition(":")
     if host and port.isdecimal() and int(port) < _PORT_COUNT:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_HEAD_TIMEOUT_S).close()

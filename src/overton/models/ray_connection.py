@@ -1,8 +1,8 @@
-"""A connection of its own between a run and a replica, for calls and replies.
+"""A direct connection between a run and a replica, for calls and replies.
 
-Ray takes about a millisecond of processor time on either side for each of its messages, however small. Over a
-connection, all calls of a moment go in one write, and so do all replies. The two ends prove to each other that they
-know a secret, which went by Ray's messages.
+For each message, however small, Ray takes about a millisecond of processor time on either side. A direct connection
+sends all calls that are ready at the same time in one write. The same holds for replies. Each end proves to the other
+that it knows a secret, which was exchanged through Ray.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Answer = Callable[[bytes], Coroutine[None, None, bytes]]
 SECRET_BYTES = 32
 MAX_REPLY_BYTES = 2**26
 _HEADER = struct.Struct("!QQ")
-"""Before each call and reply: its number, which a reply has in common with its call, and its length in bytes."""
+"""The header of each call and reply: its number and its length in bytes. A reply has the number of its call."""
 _NONCE_BYTES = _PROOF_BYTES = 32
 _CONNECT_TIMEOUT_S = 10.0
-"""Seconds that each side waits for the other's proof."""
+"""Seconds that each side waits for the other side's proof."""
 _LISTEN_S = 60.0
-"""Seconds for which a replica's port is open at most."""
+"""The maximum time, in seconds, for which a replica's port is open."""
 
 
 class _FrameWriter:
-    """Sends numbered contents, those of one moment together."""
+    """A writer of numbered contents. Contents that are ready at the same time are sent in one write."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -40,7 +40,7 @@ class _FrameWriter:
         self._pending: list[bytes] = []
 
     def send(self, number: int, content: bytes) -> None:
-        """Send it once the tasks that are ready now have run."""
+        """Send the content once the tasks that are ready now have run."""
         if not self._pending:
             self._loop.call_soon(self._flush)
         self._pending += (_HEADER.pack(number, len(content)), content)
@@ -52,9 +52,10 @@ class _FrameWriter:
 
 
 class CallServer:
-    """A replica's end: it answers the calls of the first who proves to know the secret. Then its port is closed.
+    """A replica's end of the connection. It answers the calls of the first client that proves its knowledge of the
+    secret, and closes its port to all other clients.
 
-    `failed` makes the reply to a call at which `answer` raises.
+    If `answer` raises an error at a call, `failed` makes the reply.
     """
 
     def __init__(self, secret: bytes, answer: Answer, failed: Callable[[BaseException], bytes]) -> None:
@@ -65,10 +66,10 @@ class CallServer:
         self._close_port: Callable[[], None] = _do_nothing
 
     async def listen(self, host: str) -> int:
-        """Open a port at an address of this machine; returns it.
+        """Open a port at an address of this machine, and return the port.
 
         Raises:
-            OSError: none can be opened there.
+            OSError: no port can be opened there.
         """
         server = await asyncio.start_server(self._serve, host, 0)
         self._close_port = server.close
@@ -102,7 +103,8 @@ class CallServer:
 
 
 class CallConnection:
-    """A run's end: calls to one replica. `on_lost` is called if the connection ends before `close`."""
+    """A run's end of the connection, for calls to one replica. `on_lost` is called if the connection ends before
+    `close`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.is_closed = False
@@ -115,7 +117,7 @@ class CallConnection:
         self._reading = asyncio.create_task(self._take_replies())
 
     async def call(self, content: bytes) -> bytes:
-        """The replica's reply to one call. If this is cancelled, the reply is dropped.
+        """Send one call, and return the replica's reply. If this is cancelled, the reply is dropped.
 
         Raises:
             UnavailableError: the connection has ended; the call may have been answered.
@@ -132,7 +134,7 @@ class CallConnection:
             del self._waiting[number]
 
     async def ping(self) -> None:
-        """Wait for a sign of life: an empty call, which is answered at once.
+        """Wait until the replica answers an empty call. A working replica answers at once.
 
         Raises:
             UnavailableError: the connection has ended.
@@ -140,7 +142,7 @@ class CallConnection:
         await self.call(b"")
 
     def close(self) -> None:
-        """End it: calls that wait for replies fail."""
+        """End the connection. Calls that wait for replies fail."""
         self._reading.cancel()
         self._end()
 
@@ -166,10 +168,10 @@ class CallConnection:
 
 
 async def connect(host: str, port: int, secret: bytes) -> CallConnection:
-    """A connection to the replica that listens there.
+    """Connect to the replica that listens at this address and port.
 
     Raises:
-        OSError: it cannot be reached, does not answer in time, or does not know the secret.
+        OSError: the replica cannot be reached, does not answer in time, or does not know the secret.
         ValueError: `host` is not an IP address.
     """
     ip_address(host)
@@ -202,7 +204,8 @@ async def _prove_as_replica(secret: bytes, reader: asyncio.StreamReader, writer:
 
 
 def _proof(secret: bytes, side: bytes, nonces: bytes) -> bytes:
-    """A digest that takes the secret to compute; each side has its own, so that neither can return the other's."""
+    """A digest that can only be computed with the secret. The two sides have different digests, so that neither side
+    can send back the digest it has received."""
     return hmac.digest(secret, side + nonces, "sha256")
 
 

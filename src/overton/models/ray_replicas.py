@@ -1,5 +1,5 @@
-"""A model on a Ray cluster: replicas that start where there is room, are used as they come up, and are restarted when
-lost. To the engine they are servers of one model; see `overton.calls.ServerList`."""
+"""A model on a Ray cluster. Its replicas start on free resources and are restarted when lost. The engine treats them as
+servers of one model; see `overton.calls.ServerList`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from overton.untrusted import decode_json, visible_line
 from overton.version import __version__
 
 _PIECE_BYTES = 8 * 2**20
-"""Bytes of the weights sent at a time: always few enough for a node's store."""
+"""The number of bytes of weights that are sent at a time. It is small enough for any node's store."""
 _MAX_LINE_CHARS = 300
 _MAX_WAIT_FOR_REASON_S = 10.0
-"""Seconds that Ray may take to report the end of a replica to which the connection was lost."""
+"""Seconds that Ray may take to report the end of a replica after the connection to it was lost."""
 _LOST = "the connection to it was lost"
 _SILENCE_TIMEOUT_S = 30.0
 """Seconds that a replica may take to report that it is up."""
 _SPARE_CALLS = 8
-"""Calls that a replica takes at a time besides requests: polls, and the one that shows its end."""
+"""The number of calls that a replica takes besides requests: polls, and the call that shows the replica's end."""
 _MIN_RESTART_S, _MAX_RESTART_S = 1.0, 60.0
 """Seconds until a lost replica is restarted: the first time, and at most."""
 _POLL_S = 0.2
@@ -43,9 +43,9 @@ _decode_message = msgspec.json.Decoder(ReplicaMessage).decode
 
 @dataclass(frozen=True)
 class Placement:
-    """How many replicas to run, and what Ray is to find for each: `cpus` cores, `gpus`, and in `rest` any other of
-    Ray's own options. `at_once` is how many calls go to each; `patience` the seconds for which a run continues with
-    none up."""
+    """The number of replicas to run, and the resources of each: `cpus` cores, `gpus` GPUs, and in `rest` any other
+    options of Ray. Each replica gets at most `at_once` calls in parallel. While all replicas are down, a run continues
+    for `patience` seconds."""
 
     replicas: int = 1
     cpus: float = 1.0
@@ -55,13 +55,15 @@ class Placement:
     patience: float = 1800.0
 
     def options(self) -> dict[str, Any]:
-        """The same in Ray's terms. Lost replicas are restarted by us, since we then send the weights."""
+        """The placement as Ray's options. Lost replicas are restarted by Overton and not by Ray, because the weights
+        may have to be sent again."""
         taken = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_concurrency": self.at_once + _SPARE_CALLS}
         return {**self.rest, **taken, "max_restarts": 0, "max_task_retries": 0}
 
 
 class Replicas:
-    """The replicas of one model: see `overton.calls.ServerList`. Nothing is started before they are first listed."""
+    """The replicas of one model: see `overton.calls.ServerList`. No replica is started before `listed` is first
+    called."""
 
     strict = True
     noun = "replicas"
@@ -78,21 +80,23 @@ class Replicas:
         self._node_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def listed(self) -> Sequence[Server]:
-        """See `ServerList`: those that are up, and for the others what they wait for.
+        """List the replicas that are up, and a placeholder with the reason for each replica that is not up; see
+        `ServerList`.
 
         Raises:
-            AccessError: there is no cluster to join, or it cannot run such replicas.
+            AccessError: there is no cluster to join, or the cluster cannot run such replicas.
         """
         if self._joining is None:
             self._joining = asyncio.create_task(asyncio.to_thread(ray_cluster.join))
         joining = self._joining
         ray = await asyncio.shield(joining)
-        if self._ray is None and self._joining is joining:  # of several who wait one begins; none once it is closed
+        # If several callers wait, only one of them starts the replicas. After `close`, no caller does.
+        if self._ray is None and self._joining is joining:
             self._ray = ray
             self._slots = [_Slot(f"replica {number}", self) for number in range(1, self._placement.replicas + 1)]
         for slot in self._slots:
             if slot.keeping.done():
-                slot.keeping.result()  # it ends by itself only if no replica can be started
+                slot.keeping.result()  # the task ends by itself only if no replica can be started
         return [slot.server for slot in self._slots]
 
     async def close(self) -> None:
@@ -107,13 +111,13 @@ class Replicas:
                 await joining
                 await asyncio.to_thread(ray_cluster.leave)
 
-    # For the slots
+    # Methods for the slots
 
     def started(self) -> Any:
-        """A new replica, which is up once Ray has found room for it.
+        """Start a new replica, which is up once Ray has found resources for it.
 
         Raises:
-            AccessError: Ray knows no such options.
+            AccessError: Ray does not accept the placement's options.
         """
         try:
             remote = self._ray.remote(Worker).options(**self._placement.options())
@@ -122,17 +126,17 @@ class Replicas:
             raise AccessError("no replica", f"Ray cannot start a replica: {_clean_line(str(error))}") from None
 
     def kill(self, actor: Any) -> None:
-        """Stop a replica, whatever it is doing."""
+        """Stop a replica, even a busy one."""
         with suppress(self._ray.exceptions.RayError):
             self._ray.kill(actor)
 
     async def heard(self, waiting: Awaitable[Any]) -> ReplicaMessage:
-        """A replica's message.
+        """Wait for a replica's message, and decode it.
 
         Raises:
-            AnswerError: it reports an error, is gone, or sent nonsense.
+            AnswerError: the replica reports an error, is gone, or sent nonsense.
         """
-        ray = self._ray  # None by the time that a call which is under way at the end fails
+        ray = self._ray  # keep it, because `self._ray` may be None by the time the call fails
         try:
             said = await waiting
         except ray.exceptions.RayError as error:
@@ -148,10 +152,10 @@ class Replicas:
         return told
 
     async def bring(self, actor: Any, node: str) -> None:
-        """Bring the weights to a node, once however many replicas it has.
+        """Bring the weights to a node. This is done once per node, however many replicas it has.
 
         Raises:
-            UnavailableError: they cannot be stored there, or the replica that receives them is gone.
+            UnavailableError: the weights cannot be stored on the node, or the replica that receives them is gone.
         """
         async with self._node_locks[node]:
             if (await self.heard(actor.begin.remote())).found:
@@ -166,7 +170,8 @@ class Replicas:
         await self.heard(actor.load.remote(self._placement.at_once))
 
     async def connect(self, actor: Any) -> CallConnection | None:
-        """A connection for its calls; None if there can be none, and calls have to go by Ray's messages."""
+        """Open a direct connection for the replica's calls. Return None if that is impossible; calls are then sent as
+        Ray's messages."""
         if ray_cluster.is_encrypted():
             return None
         secret = secrets.token_bytes(SECRET_BYTES)
@@ -177,7 +182,7 @@ class Replicas:
 
 
 class _Slot:
-    """The slot of one replica: it is started, watched, and replaced when lost."""
+    """A place for one replica, which is started, watched, and replaced when lost."""
 
     def __init__(self, name: str, replicas: Replicas) -> None:
         self.name = name
@@ -207,10 +212,10 @@ class _Slot:
             pause = min(2 * pause, _MAX_RESTART_S)
 
     async def _watch(self, actor: Any, connection: CallConnection | None, replicas: Replicas) -> None:
-        """Wait until the replica has ended; if the connection to it is lost, for not much longer.
+        """Wait until the replica has ended. If the connection to it is lost, wait only a little longer for the reason.
 
         Raises:
-            UnavailableError: the usual end; says why.
+            UnavailableError: the replica has ended; the message says why.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -246,7 +251,7 @@ class _Slot:
 
 
 class _PendingReplica:
-    """A placeholder for a replica that is not up: see `Server`."""
+    """A placeholder for a replica that is not up; see `Server`."""
 
     def __init__(self, name: str, why: str) -> None:
         self.name = name
@@ -268,7 +273,7 @@ class _PendingReplica:
 
 
 class _UnusableReplica(_PendingReplica):
-    """A replica whose weights cannot be used there: every call gets this error."""
+    """A replica on a node where the weights cannot be used. Every call gets this error."""
 
     def __init__(self, name: str, error: AccessError) -> None:
         super().__init__(name, str(error))
@@ -279,12 +284,13 @@ class _UnusableReplica(_PendingReplica):
         raise self._error
 
     async def look(self) -> Mapping[str, str]:
-        """See `Server`: it is up, and its first call shows the error."""
+        """Report the replica as up. If it is down, its first call shows the error; see `Server`."""
         return {}
 
 
 class _Replica:
-    """A replica that is up: see `Server`. Its calls go over a connection, or else by Ray's messages."""
+    """A replica that is up; see `Server`. Its calls go over a direct connection if there is one, otherwise through
+    Ray."""
 
     def __init__(self, name: str, actor: Any, replicas: Replicas, connection: CallConnection | None) -> None:
         self.name = name
@@ -328,16 +334,16 @@ class _Replica:
 
 
 class Up:
-    """The replicas that are up, once one is: for callers without an engine's fleet."""
+    """A server list that waits for the first replica, for callers without the engine's pool of servers."""
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
 
     async def listed(self) -> Sequence[Server]:
-        """Wait until one is up.
+        """Wait until a replica is up.
 
         Raises:
-            UnavailableError: none is up for too long; says why.
+            UnavailableError: no replica has come up in time. The message says why.
         """
         try:
             async with asyncio.timeout(self._replicas.patience):
@@ -356,7 +362,8 @@ class Up:
 
 
 def on_nodes(weights: Path) -> str:
-    """Where nodes look for the weights before they are sent: a shared disk has them under the same path."""
+    """The path at which nodes look for the weights before Overton sends them. It is the path on this machine, because a
+    node may share its disk."""
     return str(weights.resolve())
 
 
@@ -380,7 +387,7 @@ def _nonsense_error(what: str) -> UnavailableError:
 
 
 def _last_line(error: Exception) -> str:
-    """The last line of Ray's failure message, which gives the reason; before it are ids and traces."""
+    """The last line of Ray's failure message, which gives the reason. The lines before it have ids and traces."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"its replica is gone: {lines[-1]}" if lines else "its replica is gone"
 

@@ -1,4 +1,4 @@
-"""A model's weights on a cluster node: looked for where they may be, otherwise sent once, checked and kept."""
+"""A model's weights on a cluster node. If the node does not have them, they are sent once, checked and kept."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from overton.untrusted import decode_json, read_bytes
 
 _MAX_NOTE_BYTES = 2**16
 _ABANDONED_AFTER_S = 86_400.0
-"""Seconds after which an unfinished file is taken to be abandoned."""
+"""Seconds after which Overton assumes that an unfinished file was abandoned."""
 
 
 class Sought(msgspec.Struct, frozen=True):
-    """Weights by their hash; `path` is where the run's own machine has them, as may a node with a shared disk."""
+    """Weights that are sought by their hash. `path` is their path on the run's own machine, and perhaps also on a node
+    with a shared disk."""
 
     sha256: str
     size: int
@@ -30,7 +31,7 @@ class Sought(msgspec.Struct, frozen=True):
 
 
 class _WeightsNote(msgspec.Struct, frozen=True):
-    """Where weights were found complete, and the file's state then."""
+    """The path of complete weights, and the file's state when they were found."""
 
     path: str
     size: int
@@ -41,7 +42,7 @@ _decode = msgspec.json.Decoder(_WeightsNote).decode
 
 
 class Shelf:
-    """Where a node keeps the weights that are sent to it: a folder of the user's cache there."""
+    """A node's folder for weights that are sent to it. It is in the user's cache on that node."""
 
     def __init__(self, sought: Sought, folder: Path | None = None) -> None:
         self._sought = sought
@@ -51,9 +52,10 @@ class Shelf:
         self._unfinished = self._folder / f".{sought.sha256}-{os.getpid()}"
 
     def found(self) -> Path | None:
-        """The weights, if this node has them complete, otherwise None.
+        """The path of the weights if this node has the complete file, otherwise None.
 
-        A file is read in full once; afterwards its size and modification time show that it is the same.
+        The whole file is read only once. If its size and modification time are still the same later, Overton assumes
+        that it is unchanged.
         """
         noted = self._read_note()
         for path in (self._own, Path(self._sought.path)):
@@ -69,7 +71,7 @@ class Shelf:
         """Append the next piece of the weights; `start` is its offset in bytes.
 
         Raises:
-            OvertonError: it is not the next piece, is too large, or there is no room for it.
+            OvertonError: the piece is not the next one, is too large, or does not fit on the disk.
         """
         with _name_folder_in_errors(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -81,10 +83,10 @@ class Shelf:
                 file.write(piece)
 
     def finish(self) -> Path:
-        """The weights, now that all pieces have arrived.
+        """Check and keep the weights, now that all pieces have arrived. Return their path.
 
         Raises:
-            OvertonError: they are not those sought, and are deleted.
+            OvertonError: the pieces are not those of the weights sought. They are deleted.
         """
         with _name_folder_in_errors(self._folder):
             if sha256_of(self._unfinished) != self._sought.sha256:
@@ -101,7 +103,7 @@ class Shelf:
             return None
 
     def _write_note(self, path: Path) -> None:
-        """Record where they are; a read-only cache does no harm."""
+        """Record where the weights are. If the cache is read-only, record nothing."""
         with contextlib.suppress(OSError, RunError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._read_note() != (note := _describe(path)):

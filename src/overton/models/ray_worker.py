@@ -1,6 +1,6 @@
-"""The program on a cluster node: one replica of a model in its own process, and its messages to a run.
+"""The program on a cluster node. It runs one replica of a model in its own process, and exchanges messages with a run.
 
-Only bytes are exchanged: requests and replies as JSON, so that a replica's messages are read as any reply is.
+Messages are bytes of JSON, so a replica's messages are decoded as safely as any reply.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from overton.untrusted import decode_json
 from overton.version import __version__
 
 Engine = Callable[[Path], Answerer]
-"""Makes the answerer from a file of weights. It is sent to the nodes by module name."""
+"""A function that makes the model from a file of weights. Nodes import it by the name of its module."""
 
 Sort = Literal["rejected", "access", "unavailable"]
 
 
 class Fault(msgspec.Struct, omit_defaults=True):
-    """An `AnswerError`, in transit."""
+    """An `AnswerError` in the form in which it is sent."""
 
     kind: str
     message: str
@@ -37,8 +37,8 @@ class Fault(msgspec.Struct, omit_defaults=True):
 
 
 class ReplicaMessage(msgspec.Struct, omit_defaults=True):
-    """A replica's message: who it is, a reply, or what went wrong. `found` is whether its node has the weights;
-    `port` where it listens at `host`."""
+    """A replica's message: its description, a reply, or an error. `found` says whether the node has the weights. `host`
+    and `port` are where the replica listens."""
 
     node: str = ""
     host: str = ""
@@ -56,7 +56,7 @@ _WARM_UP_REQUEST = Request((user("."),), Settings(max_tokens=1), seed=1)
 
 
 def llama(path: Path, *, name: str, identity: str, hold: bool, threads: int, context: int | None) -> Answerer:
-    """llama.cpp, in the replica's process."""
+    """Make a model that llama.cpp runs in the replica's process."""
     from overton.models.llama_cpp import EmbeddedModel
 
     return EmbeddedModel(path, name=name, identity=identity, hold=hold, threads=threads, context=context)
@@ -71,7 +71,7 @@ class Worker:
         self._answerer: Answerer | None = None
 
     async def begin(self) -> bytes:
-        """Report where it runs, with which Overton, and whether its node has the weights."""
+        """Report the replica's node, its version of Overton, and whether the node has the weights."""
         found = await asyncio.to_thread(self._shelf.found)
         return _encode(ReplicaMessage(_node_id(), socket.gethostname(), __version__, found is not None))
 
@@ -84,7 +84,7 @@ class Worker:
         return await _report_outcome(asyncio.to_thread(self._shelf.finish))
 
     async def load(self, times: int) -> bytes:
-        """Load the weights into memory, once per parallel call, before a run waits for it."""
+        """Load the weights into memory before the first call, with one copy per parallel call."""
         return await _report_outcome(self._load(times))
 
     async def answer(self, request: bytes) -> bytes:
@@ -92,7 +92,7 @@ class Worker:
         return await _report_outcome(self._answer(request))
 
     async def listen(self, secret: bytes) -> bytes:
-        """Open a port, at the address that Ray has of the node, for one connection of a run that knows the secret."""
+        """Open a port at the node's address in Ray, for one connection of a run that knows the secret."""
         host = _node_address()
         try:
             port = await CallServer(secret, self.answer, _report_bug).listen(host)
@@ -101,11 +101,11 @@ class Worker:
         return _encode(ReplicaMessage(host=host, port=port))
 
     async def ping(self) -> bytes:
-        """Report that it is up."""
+        """Report that the replica is up."""
         return _encode(ReplicaMessage())
 
     async def stay(self) -> None:
-        """Never return: its caller learns when the replica is gone."""
+        """Never return. The call fails when the replica is gone, so its caller learns of that."""
         await asyncio.Event().wait()
 
     async def _load(self, times: int) -> None:
@@ -132,7 +132,8 @@ async def _report_outcome(doing: object) -> bytes:
 
 
 def _report_bug(error: BaseException) -> bytes:
-    """The same to the run as what Ray reports of a method that raises."""
+    """The message to the run about an unexpected error. The run treats it as it treats Ray's report of a failed
+    method."""
     message = f"its replica is gone: {type(error).__name__}: {error}"[:_MAX_REASON_CHARS]
     return _encode(ReplicaMessage(fault=Fault("connection", message, maybe_billed=True)))
 
@@ -144,14 +145,14 @@ def _sort(error: AnswerError) -> Sort:
 
 
 def _node_id() -> str:
-    """The node's name in its cluster: the same for all replicas that share its disk."""
+    """The node's id in its cluster. It is the same for all replicas that share the node's disk."""
     import ray
 
     return str(ray.get_runtime_context().get_node_id())
 
 
 def _node_address() -> str:
-    """The node's address within its cluster: the loopback's if the cluster is this machine's own."""
+    """The node's address within its cluster. It is the loopback address if the cluster is this machine's own."""
     import ray
 
     return str(ray.util.get_node_ip_address())

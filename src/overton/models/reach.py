@@ -1,4 +1,4 @@
-"""Where a model's requests would go, with which key, and which files it would open: shown beforehand."""
+"""The addresses, keys and files that a model would use, for the user to confirm beforehand."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from overton.models.spec import Spec, parse_spec
 
 _SENDS_NOTHING = ("embedded", "simulated", "wordllama")
 _FAMILIAR_INSPECT_PROVIDERS = {*CHAT_PROVIDERS, "anthropic", "grok", "mockllm", "none"} - {"vllm", "ollama"}
-"""Providers of Inspect's that Overton knows too, or that send nothing."""
+"""Inspect's providers that Overton knows, too, or that send nothing."""
 
 
 def reach_of(spec: str, args: Sequence[tuple[str, str]] = ()) -> list[Reach]:
-    """The addresses and files that the model of a spec would reach, if they do not follow from its provider alone.
+    """The addresses, keys and files that the model of a spec would use, except those that the provider alone
+    determines.
 
-    A provider's own address with its own variables is not included, nor what the environment sets instead.
-    Nothing is opened, no key is read.
+    A provider's own server is left out if it is used with the provider's own key variable. An address set in the
+    environment is left out, too. Nothing is opened, and no key is read.
 
     Raises:
         InputError: the spec or an argument is wrong.
@@ -56,7 +57,7 @@ def _reach_by_provider(provider: Provider, arguments: Arguments) -> list[Reach]:
 
 
 def _is_on_own_server(provider: Provider, url: str) -> bool:
-    """Whether a URL is on a provider's own server: the same scheme, host and port."""
+    """Whether a URL is on a provider's own server, with the same scheme, host and port."""
     return bool(provider.base_url) and urlsplit(address_of(url))[:2] == urlsplit(address_of(provider.base_url))[:2]
 
 
@@ -73,5 +74,6 @@ def _reach_of_file(path: str) -> Reach:
 
 
 def _is_path(name: str) -> bool:
-    """Whether an embedder's name is that of a folder: like the library, if it exists."""
+    """Whether an embedder's name is a path: it begins like a path, or something exists there. The library, too, checks
+    whether something exists."""
     return name.startswith(("/", "~", ".", "\\")) or name[1:2] == ":" or Path(name).exists()

@@ -1,4 +1,4 @@
-"""HTTP servers of one model: lists of them, and several used in turn."""
+"""HTTP servers of one model: lists of servers, and a model whose calls several servers share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from overton.models.http_client import ApiClient, HttpClient
 from overton.untrusted import decode_json, decode_text, read_bytes
 
 _MAX_SERVERS = 10_000
-"""Most servers in a list."""
+"""The maximum number of servers in a list."""
 _MAX_FILE_BYTES = 2**21
 _LOOKUP_INTERVAL_S = 10.0
 """Seconds after which a name is looked up again."""
@@ -26,7 +26,7 @@ _COMMENT = "#"
 
 
 class ServerAddress(NamedTuple):
-    """Where a server is: its base URL, and its IP address if the URL's host has several, otherwise ''."""
+    """A server's base URL, and its IP address if the URL's host has several, otherwise ''."""
 
     base_url: str
     peer: str = ""
@@ -36,19 +36,19 @@ Listed = tuple[ServerAddress, ...]
 
 
 class ServerSource(Protocol):
-    """A source of the places of servers."""
+    """A source of server addresses."""
 
     async def places(self) -> Listed:
-        """Where they are now.
+        """The servers' present addresses.
 
         Raises:
-            UnavailableError: this is unknown at the moment.
+            UnavailableError: the addresses are unknown at the moment.
         """
         ...
 
 
 def listing_of(place: str, versioned: Callable[[str], str]) -> ServerSource:
-    """The listing of servers at a file's path or a URL; `versioned` completes base URLs.
+    """A source of servers, given by a file's path or a URL. `versioned` completes base URLs.
 
     Raises:
         InputError: the file does not exist, or is not a list.
@@ -61,7 +61,7 @@ def listing_of(place: str, versioned: Callable[[str], str]) -> ServerSource:
 
 
 class _ServerFile:
-    """One base URL per line; '#' starts a comment."""
+    """A file with one base URL per line; '#' starts a comment."""
 
     def __init__(self, place: str, versioned: Callable[[str], str]) -> None:
         self._versioned = versioned
@@ -75,7 +75,7 @@ class _ServerFile:
             raise InputError([Problem("base_url", str(self._path), reason)]) from None
 
     async def places(self) -> Listed:
-        """See `ServerSource`. Its content in the middle of a write is ignored if it is not a list."""
+        """See `ServerSource`. If the file is being written and is not a valid list at the moment, it is ignored."""
         try:
             await asyncio.to_thread(self._read)
         except (OSError, Unreadable) as error:
@@ -104,7 +104,7 @@ def _parse_places(text: str, versioned: Callable[[str], str]) -> Listed:
 
 
 class _HostAddresses:
-    """All addresses of a URL's host, as with a cluster's name for a service."""
+    """All IP addresses of a URL's host, such as a cluster's name for a service."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -134,7 +134,7 @@ _POLL_TIMEOUT_S = 5.0
 _MAX_LIST_BYTES = 2**20
 
 ServerMaker = Callable[[Endpoint], tuple[Answerer, HttpClient, ApiClient]]
-"""Makes the answerer of one server, with its two transports."""
+"""A function that makes the model of one server, with its two transports."""
 
 
 class _ModelMeta(msgspec.Struct, gc=False):
@@ -158,7 +158,7 @@ _decode = msgspec.json.Decoder(_ModelList).decode
 
 
 class HttpServer:
-    """One server of a model: see `overton.calls.Server`. It is polled by asking which models it has."""
+    """One server of a model; see `overton.calls.Server`. A poll requests the server's list of models."""
 
     def __init__(self, endpoint: Endpoint, server_parts: tuple[Answerer, HttpClient, ApiClient]) -> None:
         parts = urlsplit(endpoint.base_url)
@@ -172,7 +172,8 @@ class HttpServer:
         return await self._answerer.answer(request)
 
     async def look(self) -> Mapping[str, str]:
-        """See `Server`: what vLLM and llama.cpp report of a model's weights. A server without such a list is up too."""
+        """See `Server`. The result has the properties that vLLM and llama.cpp report about a model's weights. A server
+        without a list of models also counts as up."""
         try:
             async with asyncio.timeout(_POLL_TIMEOUT_S):
                 body = await self._service.exchange("GET", "/models", most=_MAX_LIST_BYTES)
@@ -195,7 +196,8 @@ class HttpServer:
 
 
 def _weights_report(served: Sequence[_ListedModel], model: str) -> dict[str, str]:
-    """The properties that identify a model's weights; of a folder only its name, since its place may differ by node."""
+    """The properties that identify a model's weights. If the weights are in a folder, only the folder's name is
+    included, because its path may differ by node."""
     named = [entry for entry in served if entry.id == model] or (served if len(served) == 1 else [])
     if not named:
         return {}
@@ -246,7 +248,7 @@ class HttpServers:
 
 
 class ServerSet(Protocol):
-    """The servers available, for callers that use them in turn."""
+    """The available servers, for callers that use them in turn."""
 
     async def listed(self) -> Sequence[Server]:
         """See `ServerList`."""
@@ -258,10 +260,10 @@ class ServerSet(Protocol):
 
 
 class RoundRobin:
-    """The answerer whose calls several servers share.
+    """A model whose calls several servers share.
 
-    An engine calls them through their `ServerList`. If a call comes to this one, as from a host with its own pacing,
-    they are used in turn, those that failed lately after the rest.
+    The engine calls the servers through their `ServerList`. Callers with their own pacing, such as Inspect AI, call
+    this object, which uses the servers in turn. Servers that failed recently come last.
     """
 
     def __init__(self, answerer: Answerer, several: ServerSet, *, connections: int | None = None) -> None:

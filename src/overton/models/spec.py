@@ -1,9 +1,10 @@
-"""A model's spec: `provider/name`, `http://host:port/v1#NAME`, or `gguf:/path/to/file`; `ray/` before it places
-it on a cluster, `NAME=` before everything gives it a name of its own."""
+"""A model's spec: `provider/name`, `http://host:port/v1#NAME`, or `gguf:/path/to/file`. With the prefix `ray/` the
+model runs on a cluster. If the spec starts with `NAME=`, the model has this name in the run."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from overton.errors import InputError, Problem, suggestion
@@ -12,7 +13,7 @@ from overton.models.providers import GGUF, RAY, RUN_HERE, provider_names
 
 _OTHER_FORMS = "http://host:port/v1#NAME, gguf:/path/to/file and ray/gguf:/path/to/file"
 _URL_START = re.compile(r"https?://", re.IGNORECASE)
-# An embedder of sentence-transformers is a name on a hub or a folder.
+# An embedder of sentence-transformers is given by its name on a hub or its folder.
 _LOCAL_PREFIX = re.compile(rf"({GGUF}|sentence-transformers/(?=[/~.\\]|[A-Za-z]:))")
 ON_RAY = ("embedded", "gguf")
 """Providers whose models can run on a cluster."""
@@ -23,10 +24,10 @@ _NAME_PATTERN = re.compile(r"[A-Za-z0-9._-]+")
 class Spec:
     """A model's name, taken apart.
 
-    `text` is what the user wrote, or the name given to it; `provider` a word of the provider table, 'anthropic',
-    'inspect', 'embedded', 'simulated', 'gguf', 'http', or that of an embedder; `name` what the provider calls the model
-    (for 'gguf' a path); `base_url` the address of an 'http' model. `on_ray` says that its replicas run on a cluster,
-    which is not part of its identity.
+    `text` is the user's input, or the name that the user gave the model. `provider` is a word of the provider table,
+    'anthropic', 'inspect', 'embedded', 'simulated', 'gguf', 'http', or the word of an embedder. `name` is the
+    provider's name of the model (for 'gguf' a path), and `base_url` is the address of an 'http' model. `on_ray` says
+    whether the model's replicas run on a cluster; it is not part of the model's identity.
     """
 
     text: str
@@ -42,15 +43,15 @@ class Spec:
 
     @property
     def runs_here(self) -> bool:
-        """True if the model answers in this process, so that one seed gives one answer."""
+        """True if the model answers in this process, so that the same seed always gives the same answer."""
         return self.provider in RUN_HERE
 
 
 def name_and_spec(text: str) -> tuple[str, str]:
-    """The name that a model has in a run, and its spec: 'careful=openai/gpt-4o' taken apart.
+    """Split 'careful=openai/gpt-4o' into the model's name in a run and its spec.
 
-    Only a first '=' before any '/' ends a name: specs may contain others. Without one the name is the spec as
-    `public_model_spec`.
+    Only an '=' before the first '/' ends a name, because specs may contain further '='. Without such a name, the name
+    is the `public_model_spec`.
 
     Raises:
         InputError: what precedes the '=' cannot be a name.
@@ -65,17 +66,22 @@ def name_and_spec(text: str) -> tuple[str, str]:
 
 
 def public_model_spec(spec: str) -> str:
-    """The spec in public form: of a local file or folder only its name, 'gguf:model.gguf', wherever it runs."""
-    spec = spec.removeprefix(RAY)
-    local = _LOCAL_PREFIX.match(spec)
-    return local[1] + re.split(r"[/\\]", spec[local.end(1) :].rstrip("/\\"))[-1] if local else spec
+    """The spec in public form. A local file or folder is given by its name alone, as in 'gguf:model.gguf'."""
+    return with_path(spec.removeprefix(RAY), lambda path: re.split(r"[/\\]", path.rstrip("/\\"))[-1])
+
+
+def with_path(spec: str, changed: Callable[[str], str]) -> str:
+    """The spec with another path for its local file or folder. It is unchanged if it names no file or folder."""
+    local = _LOCAL_PREFIX.match(spec, len(RAY) if spec.startswith(RAY) else 0)
+    return spec[: local.end(1)] + changed(spec[local.end(1) :]) if local else spec
 
 
 def parse_spec(text: str) -> Spec:
     """Take a model's spec apart.
 
     Raises:
-        InputError: it has none of the known forms; lists them, and the nearest provider.
+        InputError: the text has none of the known forms. The message lists these forms, and the provider with the most
+            similar name.
     """
     try:
         return _parse(text)

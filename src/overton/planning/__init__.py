@@ -1,1 +1,1 @@
-"""A run's expected cost and precision, and ways to ask."""
+"""The expected cost and precision of a run, and alternative ways to make its calls."""

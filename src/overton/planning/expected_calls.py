@@ -1,4 +1,5 @@
-"""Expected calls and cost of a run with precision stopping, by simulating runs with answers drawn from a pilot."""
+"""Expected calls and cost of a run that stops at a target precision, from simulated runs with answers sampled from a
+pilot."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _RUNS_PER_MODEL = 3
-"""Simulated runs of each model of the pilot."""
+"""The number of simulated runs per model of the pilot."""
 
 Answered = dict[tuple[str, str], list[TrialOutcome]]
 
@@ -32,12 +33,11 @@ Answered = dict[tuple[str, str], list[TrialOutcome]]
 def expected_calls(
     ready: SetUp, wanted: PrecisionTarget, planned: Plan, pilot: str | Path | None, model_args: Arguments | None
 ) -> PrecisionPlan:
-    """The calls, cost and rounds to expect, summed over the plan's lanes.
-
-    Items beyond the pilot's reuse its items in turn.
+    """The expected calls, cost and rounds, summed over the plan's pipelines. If the plan has more items than the pilot,
+    the pilot's items are reused in turn.
 
     Raises:
-        InputError: the study does not support this, or the pilot lacks a condition of the plan.
+        InputError: the study does not support precision stopping, or the pilot lacks a condition of the plan.
         RunError: the pilot is not a run, or has no records.
     """
     study = ready.experiment.study
@@ -67,7 +67,8 @@ def expected_calls(
 def _pilot_answers(
     design: StoppingPlan, ready: SetUp, pilot: str | Path | None, model_args: Arguments | None, folder: Path
 ) -> tuple[str, list[Answered]]:
-    """The pilot's name in a sentence, and for each of its models the results of its trials by item and condition."""
+    """The pilot's name as used in sentences; and for each model of the pilot, the results of its trials by item and
+    condition."""
     from overton.planning.pilot import pilot_of
 
     study = ready.experiment.study
@@ -88,7 +89,8 @@ def _pilot_answers(
 
 
 def _lanes_of_rows(study: AnyStudy, run: Run) -> list[str | None]:
-    """The lane of each row of the pilot's records: '' if all models share one, None if its judge is not the first."""
+    """The pipeline of each row of the pilot's records: '' if all models share a pipeline, None if the row is not from
+    the run's first judge."""
     table = run.records()
     own = "model" in table.columns and not study.together
     names = table["model"].to_list() if own else [""] * table.height
@@ -99,7 +101,7 @@ def _lanes_of_rows(study: AnyStudy, run: Run) -> list[str | None]:
 
 
 def _calls_per_trial(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[str, int]:
-    """How many calls each of the pilot's trials made by itself, per lane."""
+    """The number of calls that each of the pilot's trials made per pipeline, without calls shared between trials."""
     made = Counter(entry.place.trial for entry in entries(run.journal_file))
     lanes = study.lanes(run.manifest.models)
     whole: Counter[str] = Counter()
@@ -116,7 +118,8 @@ def _group_by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], calls:
 
 
 def _simulate_run(design: StoppingPlan, answered: Answered, seed: int) -> tuple[int, Decision]:
-    """How many rounds a run takes, and its last decision, if each trial ends as one of the pilot's did."""
+    """Simulate a run in which each trial has the outcome of a trial of the pilot. Return the number of rounds and the
+    last decision."""
     pilots = sorted({item for item, _ in answered})
     items = list(dict.fromkeys(arm.item for arm in design.arms))
     stands_for = {item: item if item in pilots else pilots[n % len(pilots)] for n, item in enumerate(items)}

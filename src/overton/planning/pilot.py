@@ -1,4 +1,4 @@
-"""The pilot that shows a plan how items vary: a given run, or a small one with simulated respondents."""
+"""The pilot from which a plan estimates how items vary: a given run, or a small run of simulated models."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ _MOST_TRIALS = 4
 def pilot_of(
     named: str | None, ready: SetUp, model_args: Arguments | None, folder: Path
 ) -> tuple[ComparisonSource, str]:
-    """The pilot, opened, and its name in a sentence: a run, or respondents that are simulated in `folder`.
+    """Open the pilot: a given run, or a new run of simulated models in `folder`. Return the pilot, and its name as used
+    in sentences.
 
     Raises:
-        InputError: no such pilot exists, and nobody can stand in for one.
-        RunError: it is not a run, or has no records.
+        InputError: the pilot does not exist, or no pilot is given and the study has no simulated model.
+        RunError: the pilot is not a run, or has no records.
     """
     experiment = ready.experiment
     study = experiment.study
@@ -61,14 +62,14 @@ def _simulated_arguments(model_args: Arguments | None, ready: SetUp, study: AnyS
 
 
 def _ignore_progress(progress: Any) -> None:
-    """Shows no progress of what takes seconds."""
+    """Show no progress, because a simulated pilot takes only seconds."""
 
 
 def _simulated_subjects(study: AnyStudy, ready: SetUp) -> list[str]:
     """The plan's own models if all are simulated, otherwise the study's first respondent.
 
     Raises:
-        InputError: it has none.
+        InputError: the study has no simulated respondent.
     """
     wanted = [
         request.name if request.name == request.spec else f"{request.name}={request.spec}"
@@ -85,10 +86,11 @@ def _simulated_subjects(study: AnyStudy, ready: SetUp) -> list[str]:
 
 
 def _other_answerers(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
-    """Who else answers in a simulated pilot: what is simulated already, or a simulated stand-in.
+    """The models and services in other roles of a simulated pilot: the plan's own if they are simulated, otherwise
+    simulated replacements.
 
     Raises:
-        InputError: there is no stand-in.
+        InputError: there is no replacement.
     """
     made: dict[str, list[str]] = {}
     for role in study.roles[1:]:
@@ -105,13 +107,14 @@ def _other_answerers(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
 def _simulated_stand_in(study: AnyStudy, role: str, word: str) -> str:
     fitting = [name for name in study.simulated if name == role or name.endswith(f"-{role}")]
     if len(fitting) != 1:
-        reason = f"a simulated pilot needs a simulated {word}, but it is not clear which; name a run as the pilot"
+        reason = f"this study does not have exactly one simulated {word} for a simulated pilot; name a run as the pilot"
         raise InputError([Problem(option_place("pilot"), "", reason)])
     return fitting[0]
 
 
 def _pilot_options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
-    """The plan's options, with two to four trials of each item, to separate chance in trials from items."""
+    """The plan's options, with two to four trials of each item. Repeated trials separate chance in trials from
+    variation among items."""
     own = {
         field.name: given
         for field in fields_of(study.options)
@@ -122,11 +125,11 @@ def _pilot_options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
 
 
 def asked_differently(pilot: ComparisonSource, ready: SetUp) -> Iterator[str]:
-    """How a pilot was asked differently from the plan: options that shape what is measured, and who answers besides
-    the subject. Numbers of trials do not count."""
+    """List the differences between a pilot and the plan: options that affect measurement, and models in roles other
+    than the measured model. Differences in the number of trials are not listed."""
     provenance = pilot.provenance
     if provenance is None:
-        yield f"how {pilot.label} came about is unknown"
+        yield f"it is not known how {pilot.label} came about"
         return
     study, planned = ready.experiment.study, msgspec.to_builtins(ready.experiment.options)
     yield from (said for kind, said in options_differing(provenance.options, planned, study) if kind == "instrument")
@@ -135,10 +138,10 @@ def asked_differently(pilot: ComparisonSource, ready: SetUp) -> Iterator[str]:
         mine, theirs = ([public_spec(request.spec) for request in roles.get(role.name, ())] for roles in both)
         if mine != theirs:
             names = [", ".join(side) or "nobody" for side in (mine, theirs)]
-            yield f"who answers as {role.name} differs: {names[0]} and {names[1]}"
+            yield f"the model for the role {role.name} differs: {names[0]} and {names[1]}"
 
 
 def trials_of(options: Any) -> int | None:
-    """How many trials of each item the options ask for, None if they do not say."""
+    """The number of trials per item according to the options; None if the options have no such number."""
     found = getattr(options, "trials", None)
     return found if isinstance(found, int) else None

@@ -1,4 +1,4 @@
-"""Planning a study: what a run would ask, what that would cost, and how large a difference it would detect."""
+"""Plans of runs: their calls, their cost, and how large a difference they would detect."""
 
 from __future__ import annotations
 
@@ -47,18 +47,24 @@ def plan(
     at_most_calls: int | None = None,
     **options: Any,
 ) -> Plan | PlanDetecting:
-    """Plan what `run` with the same arguments would ask and cost, without asking anything.
+    """Plan the run that `run` would make with the same arguments: count and price the calls, without sending any.
 
-    With `detect`, sizes of differences by measure in its own units, the plan has a `detect` that says how many items,
-    and trials of each, are needed to detect such a difference between two models with the probability `power`, and what
-    that costs; and how many are needed to find a true difference of half the margin equivalent (`margins` are those of
-    `overton.compare`). The variation among items is estimated from `pilot`: a run, a model of one ('RUN#MODEL'), or a
-    simulated respondent ('simulated/NAME', which is asked; by default the plan's own, otherwise the study's first).
-    `correlation` is that of two models' true values over items; by default it is estimated from a pilot of several
-    models, and assumed to be 0.5 for one. docs/compare.md has the method and how reliable it is.
+    `detect` maps measures to sizes of differences, in each measure's units. For each measure, the result's `detect`
+    then says how many items and trials detect a difference of this size between two models with the probability
+    `power`, and what these cost. It also says how many items and trials show that two models are equivalent, if the
+    true difference between the models is half the equivalence margin. `margins` are equivalence margins, as in
+    `overton.compare`. The variation among items is estimated from `pilot`: a run, one model in a run ('RUN#MODEL'), or
+    a simulated model ('simulated/NAME'). By default, the pilot is the plan's own simulated model, or else the study's
+    first simulated model. `correlation` is the correlation between two models' true values over items. By default, it
+    is estimated from a pilot with several models, and assumed to be 0.5 for a pilot with one model. docs/compare.md
+    describes the method and its reliability.
 
-    With `precision` or `at_most_calls` (those of `overton.run`), the plan's own `precision` says what stopping is
-    expected to take: runs are simulated with answers drawn from the pilot's.
+    The plan's `headlines` say which headlines the design can measure. With a `pilot`, they also have the expected
+    widths of the intervals.
+
+    With `precision` or `at_most_calls` (as in `overton.run`), the result's `precision` has the expected number and cost
+    of calls until the run stops. To compute these numbers, runs are simulated with answers sampled from the pilot's
+    answers.
 
     Example: `overton.plan("STUDY", models=["openai/gpt-4o"], detect={"MEASURE": 5}, pilot="runs/pilot")`.
 
@@ -81,6 +87,11 @@ def plan(
     if (other := _other_way_of_shares(found, ready, options)) is not None:
         with suppress(InputError):  # not available for models without token probabilities
             otherwise = _open_and_plan(set_up(found, **named, **other))[1]
+    if pilot is not None:
+        from overton.planning.expected_widths import with_expected_widths
+
+        headlines, called = with_expected_widths(planned.headlines, str(pilot), ready, model_args)
+        planned = msgspec.structs.replace(planned, headlines=headlines, pilot=called)
     ways = ways_of(planned, otherwise, _name_other_way(found, ready, other))
     planned = msgspec.structs.replace(planned, ways=list(ways))
     if not detect:
@@ -92,7 +103,7 @@ def plan(
 
 
 def _open_and_plan(ready: SetUp) -> tuple[dict[str, list[Model]], Plan]:
-    """Who would answer, and the plan of their calls."""
+    """Open the models and services that would answer, and plan their calls."""
     experiment = ready.experiment
     asked = experiment.study.with_demands(experiment.options, answerers.specs_of(ready.wanted))
     opened = answerers.open_models(asked, experiment.items, ready.wanted, experiment.seed, need_keys=False)
@@ -100,11 +111,11 @@ def _open_and_plan(ready: SetUp) -> tuple[dict[str, list[Model]], Plan]:
 
 
 def _other_way_of_shares(found: AnyStudy, ready: SetUp, options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The options that estimate the same shares the other way: by token probabilities instead of sampling, or vice
-    versa.
+    """The options that estimate the same proportions in the other way: by token probabilities if the plan samples
+    answers, and by sampled answers if the plan uses token probabilities.
 
-    None if nobody could be asked for token probabilities with the options of `ready`. Where probabilities
-    replace many answers, there is one trial of each prompt, and the single answers that calibrate them are counted.
+    None if no model could be asked for token probabilities with the options of `ready`. If probabilities replace many
+    answers, each prompt has one trial. The plan also counts the sampled answers that check the probabilities.
     """
     shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
     if shares is None or not _roles_by_probabilities(ready):
@@ -113,44 +124,59 @@ def _other_way_of_shares(found: AnyStudy, ready: SetUp, options: Mapping[str, An
     # A given number of trials is for sampling; probabilities need one trial of each prompt.
     asked = {name: value for name, value in options.items() if name != "trials"} | {"shares": "probabilities"}
     asks_trials = False
-    with suppress(InputError):  # options that follow from the models have nothing to do with trials
+    with suppress(InputError):  # errors in options that depend on the models do not matter here
         asks_trials = "trials" in found.options.complete(asked, {})
     trials = {"trials": 1 if sampled else None} if asks_trials else {}
     return {**options, "shares": "probabilities" if sampled else "sampled", **trials}
 
 
 def _roles_by_probabilities(ready: SetUp) -> tuple[str, ...]:
-    """The roles asked for token probabilities if shares are estimated by them."""
+    """The roles that are asked for token probabilities if proportions are estimated from token probabilities."""
     options = msgspec.structs.replace(ready.experiment.options, shares="probabilities")
     return options.demands(answerers.specs_of(ready.wanted)).probabilities
 
 
 def _name_other_way(found: AnyStudy, ready: SetUp, other: Mapping[str, Any] | None) -> tuple[str, str]:
-    """The other way's `--shares`, and what it gives."""
+    """The other way's `--shares`, and its result."""
     if other is None or other["shares"] == "sampled":
-        return "sampled", "shares of sampled answers"
+        return "sampled", "proportions from sampled answers"
     if found.first in _roles_by_probabilities(ready):
-        return "probabilities", "shares from the letter's probability, calibrated"
-    return "probabilities", "the judge's labels with their probabilities, calibrated"
+        return "probabilities", "proportions from token probabilities, checked"
+    return "probabilities", "the judge's labels with their probabilities, checked"
 
 
 def ways_of(planned: Plan, otherwise: Plan | None, gives: tuple[str, str]) -> Iterator[PlanOption]:
-    """The plan by itself and in batches; with shares estimated the other way; and with precision stopping."""
+    """Yield the ways to run a plan: as planned, in batches, with proportions estimated in the other way (from token
+    probabilities or from sampled answers), and with precision stopping."""
     yield from _plan_options("", "", planned)
-    if otherwise is not None:
+    if otherwise is not None and _is_cheaper(otherwise, planned):
         yield from _plan_options(f"--shares {gives[0]}", gives[1], otherwise)
     if (stopping := planned.precision) is not None:
-        widths = ", ".join(f"{name} within {half:.2g} to either side" for name, half in stopping.halves.items())
+        widths = ", ".join(f"half-width of {name} at most {half:.2g}" for name, half in stopping.halves.items())
         expected = f"expected: {widths}" if widths else "expected from a pilot"
         yield PlanOption(
             "--precision", expected, stopping.calls, stopping.calls_most, stopping.cost, planned.cost_at_most
         )
 
 
+def _is_cheaper(otherwise: Plan, planned: Plan) -> bool:
+    """Whether `otherwise` is cheaper than `planned`. If the costs are equal or a cost is unknown, the plan with fewer
+    calls counts as cheaper."""
+    if otherwise.cost is None or planned.cost is None or otherwise.cost == planned.cost:
+        return otherwise.calls < planned.calls
+    return otherwise.cost < planned.cost
+
+
+def batches_are_cheaper(planned: Plan) -> bool:
+    """Whether batches are known to cost less."""
+    batched = planned.cost_in_batches
+    return bool(planned.batches_in_turn) and batched is not None and (planned.cost is None or batched < planned.cost)
+
+
 def _plan_options(options: str, gives: str, planned: Plan) -> Iterator[PlanOption]:
     calls = planned.calls, planned.calls_at_most
     yield PlanOption(options, gives, *calls, planned.cost, planned.cost_at_most)
-    if planned.batches_in_turn:
+    if batches_are_cheaper(planned):
         batched = " ".join(filter(None, (options, "--batch")))
         later = ", ".join(filter(None, (gives, f"within {planned.hours_in_batches:g} hours")))
         yield PlanOption(batched, later, *calls, planned.cost_in_batches, planned.cost_in_batches_at_most)

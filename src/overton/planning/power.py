@@ -1,4 +1,5 @@
-"""How large a difference a plan would detect: variation among items is estimated from a pilot, cost from the plan."""
+"""The size of the difference that a plan would detect. Variation among items is estimated from a pilot, and cost from
+the plan."""
 
 from __future__ import annotations
 
@@ -45,19 +46,19 @@ ASSUMED = 0.5
 """The correlation of two models' true values over items, if the pilot has only one model."""
 LEVEL = 0.95
 _PRICED_ITEMS = 10
-"""How many items are priced to see how an item's cost depends on the number of its trials."""
+"""The number of items that are priced, to see how an item's cost depends on its number of trials."""
 _TRIALS_SHOWN = (1, 2, 3, 5, 10, 20)
 
 
 class PlanDetecting(Plan, frozen=True):
-    """A plan that also says what it would detect: `detect`, one for each requested measure."""
+    """A plan with its detectable differences: `detect` has one entry for each requested measure."""
 
     detect: tuple[Detection, ...] = ()
 
 
 @dataclass(frozen=True)
 class Detecting:
-    """The differences to detect: their sizes by measure, with which power, and from which pilot; see `overton.plan`.
+    """The differences to detect: their sizes by measure, the power, and the pilot (see `overton.plan`).
 
     Raises:
         InputError: an invalid size, power, correlation or margin.
@@ -94,10 +95,10 @@ def add_detections(
     answering: Mapping[str, Sequence[Model]],
     model_args: Arguments | None = None,
 ) -> PlanDetecting:
-    """The plan, and for each measure what it would detect.
+    """Add to the plan what it would detect, for each measure.
 
     Raises:
-        InputError: no such pilot or measure exists, or the study does not declare how models are compared.
+        InputError: the pilot or a measure does not exist, or the study does not declare how models are compared.
         RunError: the pilot is not a run, or has no records.
     """
     study = ready.experiment.study
@@ -120,8 +121,8 @@ def add_detections(
 
 
 class _Costs:
-    """The cost of a plan's items, by the number of their trials. Items are the units of the intervals, each of which
-    may be `several` of the items that the study asks about."""
+    """The cost of a plan's units, by the number of trials. Intervals are over units, and a unit may consist of
+    `several` items of the study."""
 
     def __init__(self, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Model]]) -> None:
         self._planned_items = planned.items
@@ -131,11 +132,11 @@ class _Costs:
         self._sample_costs: dict[int, float] = {}
 
     def items(self, several: float) -> int:
-        """How many units the plan has."""
+        """The number of units of the plan."""
         return round(self._planned_items / several)
 
     def of(self, items: int | None, trials: int | None, several: float) -> float | None:
-        """The cost of so many items with so many trials of each, in US dollars; None if a price is unknown."""
+        """The cost in US dollars of `items` units with `trials` trials per item; None if a price is unknown."""
         if items is None or self._item_cost is None:
             return None
         cost = items * several * self._item_cost
@@ -144,7 +145,7 @@ class _Costs:
         return cost * self._sampled_cost(trials) / max(self._sampled_cost(self.trials), 1e-12)
 
     def _sampled_cost(self, trials: int) -> float:
-        """The cost is linear in the number of trials: two points determine it."""
+        """The cost of the sampled items. It is linear in the number of trials, so two points determine it."""
         for count in (1, 2):
             self._sample_costs[count] = (
                 self._sample_costs[count] if count in self._sample_costs else self._cost_of_sample(count)
@@ -176,7 +177,7 @@ class _PilotMeasure:
     pairs: int
 
     def detection(self, costs: _Costs) -> Detection:
-        """The items and trials that detect it."""
+        """The numbers of items and trials that detect the difference."""
         known = self._contributions()
         declared = known[0][1].measure
         names = tuple(name for name, _ in known)
@@ -206,7 +207,7 @@ class _PilotMeasure:
             return msgspec.structs.replace(head, why="variation among items cannot be estimated from the pilot")
         if varies.items <= 0 and not varies.trials > 0:
             return msgspec.structs.replace(
-                head, why="all of the pilot's items are alike, which is uninformative: name another pilot"
+                head, why="all items of the pilot gave the same result, so variation is unknown; name another pilot"
             )
         return _complete_detection(
             msgspec.structs.replace(
@@ -218,7 +219,7 @@ class _PilotMeasure:
         )
 
     def _items_per_unit(self, known: Iterable[Contribution]) -> float:
-        """How many of the study's items form one unit of the intervals, as several pairs form one topic."""
+        """The number of the study's items per unit of the intervals. For example, several pairs form one topic."""
         if comparing_of(self.study).unit == self.study.items.plural:
             return 1.0
         return max(
@@ -229,7 +230,7 @@ class _PilotMeasure:
         """The contributions of the pilot's models to the measure.
 
         Raises:
-            InputError: no such measure exists.
+            InputError: there is no such measure.
         """
         sides = self.pilot.sides
         names = [self.pilot.model] if self.pilot.model else [*sides]
@@ -254,7 +255,7 @@ class _PilotMeasure:
                     contribution.why
                     or f"it has only {len(contribution.place)} informative {self.study.items.plural}, and needs 5"
                 )
-                return f"the pilot does not show how items vary: {name or self.called}: {short}"
+                return f"the pilot does not show how items vary: {name or self.called} ({short})"
         return ""
 
     @property
@@ -264,8 +265,9 @@ class _PilotMeasure:
         return found if isinstance(found, int) else None
 
     def _estimate_spread(self, known: Sequence[tuple[str, Contribution]]) -> _DifferenceSpread:
-        """How a difference between two models varies: from one model with the given or assumed correlation, from
-        several by their own differences, unless a correlation is given."""
+        """Estimate how a difference between two models varies. With several models and no given correlation, the
+        estimate uses the differences between these models. Otherwise it uses the models' own variation and the given or
+        assumed correlation."""
         jackknife = Jackknife(unit=comparing_of(self.study).unit)
         halves = self.pilot.halves
         counts = halves.trials if halves else (0, 0)
@@ -296,8 +298,8 @@ class _PilotMeasure:
 
 
 class _DifferenceSpread(NamedTuple):
-    """How a difference between two models varies, and how unevenly; from how many items that is estimated, and with
-    which correlation, given, `assumed` or estimated."""
+    """The variation of a difference between two models, and the items' influences (`pulls`). `items` is the number of
+    items on which the estimate is based. `correlation` is given, `assumed` or estimated."""
 
     varies: ItemVariance
     pulls: ItemInfluences
@@ -306,7 +308,8 @@ class _DifferenceSpread(NamedTuple):
     assumed: bool
 
     def pulls_with(self, trials: int | None) -> ItemInfluences:
-        """How unevenly items pull with so many trials of each. What two models show includes chance in their trials."""
+        """The distribution of the items' influences on the result, if each item has `trials` trials. The observed
+        differences between two models also contain random variation within trials."""
         items, chance = self.varies.items, self.varies.trials
         if self.pulls.alike is None or trials is None or not isfinite(chance) or not chance > 0:
             return self.pulls
@@ -314,7 +317,7 @@ class _DifferenceSpread(NamedTuple):
 
 
 def _standardised_pulls(several: Sequence[ObservedVariance]) -> NDArray[np.float64]:
-    """The pulls of several models or pairs, each standardised."""
+    """The items' influences in several models or pairs, standardised within each model or pair."""
     return np.concatenate(
         [
             (observed_variance.pulls - observed_variance.pulls.mean()) / (observed_variance.pulls.std() or 1.0)
@@ -324,14 +327,15 @@ def _standardised_pulls(several: Sequence[ObservedVariance]) -> NDArray[np.float
 
 
 def _mean_variance(several: Sequence[ItemVariance]) -> ItemVariance:
-    """The mean of variances; that of trials only if all of them are known."""
+    """The mean of variances. The variance of trials is included only if it is known in all cases."""
     if any(isnan(item_variance.trials) for item_variance in several):
         return ItemVariance(fmean(variance.items for variance in several))
     return ItemVariance(fmean(variance.items for variance in several), fmean(variance.trials for variance in several))
 
 
 def _complete_detection(head: Detection, found: _DifferenceSpread, costs: _Costs, several: float) -> Detection:
-    """Add the items needed, by the number of trials, and what the plan itself would detect."""
+    """Add the number of items needed for each number of trials, and the difference that the plan itself would
+    detect."""
     level, power, margin, varies = head.level, head.power, head.margin, found.varies
     known_trials = isfinite(varies.trials)
     trials = costs.trials if known_trials else head.pilot_trials
@@ -367,7 +371,8 @@ def _needed_rows(
 
 
 def _fewest(head: Detection, error: Callable[[int], float], pulls: ItemInfluences) -> tuple[int | None, int | None]:
-    """Items until the difference is detected, and until one of half the margin is found equivalent."""
+    """The number of items that detect the difference, and the number of items that show equivalence if the true
+    difference is half the margin."""
     level, margin = head.level, head.margin
     detected = fewest_items(lambda n: pulls.power(head.difference, error(n), n, level), head.power)
     same = fewest_items(lambda n: pulls.equivalent(margin / 2, margin, error(n), n, level), head.power)

@@ -1,5 +1,7 @@
-"""The report: one HTML file that opens offline and shows hostile text as text. It knows nothing about studies."""
+"""The report: one HTML file that opens offline and shows hostile text as plain text. This package knows nothing about
+studies."""
 
-from overton.reporting.page import MAX_BYTES, Report, render, write, write_figures
+from overton.reporting.figures import FigureSize, write_figures
+from overton.reporting.page import MAX_BYTES, Report, render, write
 
-__all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
+__all__ = ["MAX_BYTES", "FigureSize", "Report", "render", "write", "write_figures"]

@@ -1,4 +1,4 @@
-"""Values as readers see them: hostile text made safe to show, and numbers formatted for tables."""
+"""Formatting of values for readers: hostile text is made safe to show, and numbers are formatted for tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def encoded(value: Any) -> bytes:
-    """`value`, anything that msgspec can encode, as JSON; NaN becomes null, lone surrogates are replaced."""
+    """Encode `value`, anything that msgspec can encode, as JSON. NaN becomes null, and lone surrogates are replaced."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -44,7 +44,7 @@ def encoded(value: Any) -> bytes:
 
 
 def inside_script(json: bytes) -> Markup:
-    """JSON made safe inside a script element: no character in it ends the element or the JSON."""
+    """JSON made safe for a script element: special characters are escaped, so that no text can end the element."""
     text = json.decode()
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -53,7 +53,8 @@ def inside_script(json: bytes) -> Markup:
 
 @dataclass(frozen=True)
 class CellView:
-    """A cell as displayed: the value, its interval, its count; and unformatted the number to sort by and the limits."""
+    """A cell as displayed: the value, its interval and its count. It also has the unformatted limits and the number by
+    which rows are sorted."""
 
     text: str
     interval: str = ""
@@ -67,7 +68,8 @@ class CellView:
 
 @dataclass(frozen=True)
 class TableView:
-    """A table as displayed; `headings` are pairs of a title and the count shared by the whole column, or ''."""
+    """A table as displayed; `headings` are pairs of a title and the count that all cells of the column share. The count
+    is '' if the cells' counts differ."""
 
     table: Table
     headings: Sequence[tuple[str, str]]
@@ -76,12 +78,13 @@ class TableView:
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns are numeric."""
+        """For each column, whether it is numeric."""
         return [column.kind != "text" for column in self.table.columns]
 
 
 def format_table(table: Table) -> TableView:
-    """The table with every cell formatted, counts shared by a column moved to its heading, and intervals explained."""
+    """Format every cell of the table. Counts that a whole column shares move to its heading, and a note explains the
+    intervals."""
     counts = [_shared_count(table, index) for index in range(len(table.columns))]
     rows = [
         [_format_cell(cell, column, count) for cell, column, count in zip(row, table.columns, counts, strict=True)]
@@ -137,7 +140,7 @@ _NOT_DETERMINED = f"{NOT_DETERMINED}: the limit lies at the end of the measure's
 
 
 def _why_no_interval(table: Table) -> list[str]:
-    """The reasons why numbers have no interval, as the rule for intervals gives them; counts are beside the numbers."""
+    """The reasons why numbers have no interval, without the counts, which are shown next to the numbers."""
     reasons = {
         cell.method.removeprefix(NO_INTERVAL).partition(" (")[0]
         for row in table.rows

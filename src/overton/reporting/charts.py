@@ -1,4 +1,4 @@
-"""Charts drawn ahead of time as inert SVG, whose colours follow the page's light or dark mode."""
+"""Charts as static SVG without scripts. Their colours follow the page's light or dark mode."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from overton.studies.sections import COLOURS, SERIES, Chart
 from overton.untrusted import visible
 
 _FONT = "Helvetica, Arial, sans-serif"
+FONT_SIZE = 13
+"""Font size of a chart's labels in pixels, before a figure is scaled."""
 _INK, _MUTED, _LINE = COLOURS["ink"], COLOURS["muted"], COLOURS["line"]
 
 _CONFIG: dict[str, Any] = {
@@ -24,40 +26,47 @@ _CONFIG: dict[str, Any] = {
     "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4},
     "view": {"stroke": None},
     "range": {"category": list(SERIES)},
-    "title": {"anchor": "start", "color": _INK, "fontSize": 13, "fontWeight": 600, "offset": 12},
+    "title": {"anchor": "start", "color": _INK, "fontSize": FONT_SIZE, "fontWeight": 600, "offset": 12},
     "axis": {
         "labelColor": _MUTED,
         "titleColor": _INK,
         "gridColor": _LINE,
         "domainColor": _LINE,
         "tickColor": _LINE,
-        "labelFontSize": 13,
-        "titleFontSize": 13,
+        "labelFontSize": FONT_SIZE,
+        "titleFontSize": FONT_SIZE,
         "titleFontWeight": 400,
         "titlePadding": 8,
         "labelLimit": 260,
         "labelPadding": 6,
     },
     "axisY": {"labelColor": _INK, "ticks": False, "domain": False},
-    "header": {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 13, "labelFontWeight": 600, "labelLimit": 240},
+    "header": {
+        "labelColor": _INK,
+        "titleColor": _INK,
+        "labelFontSize": FONT_SIZE,
+        "labelFontWeight": 600,
+        "labelLimit": 240,
+    },
     "legend": {
         "labelColor": _INK,
         "titleColor": _INK,
-        "labelFontSize": 13,
-        "titleFontSize": 13,
+        "labelFontSize": FONT_SIZE,
+        "titleFontSize": FONT_SIZE,
         "titleFontWeight": 400,
         "labelLimit": 380,
         "orient": "top",
         "symbolSize": 70,
     },
-    "text": {"color": _INK, "fontSize": 13},
+    "text": {"color": _INK, "fontSize": FONT_SIZE},
     "rule": {"color": _MUTED},
 }
 """Vega-Lite configuration of every chart."""
 
 
 def _sized_config(room: ChartLayout) -> dict[str, Any]:
-    """Texts are larger where a drawing may be scaled down: on the narrowest screen they end up at 13 pixels."""
+    """The configuration for a layout. The narrow layout has larger texts, because it may be scaled down: on the
+    narrowest screen, its texts have 13 pixels."""
     if room is not NARROW:
         return _CONFIG
     return {
@@ -96,7 +105,7 @@ _VARIABLES = {colour: f"var(--{name})" for name, colour in _LIGHT_BY_NAME.items(
 
 
 def style_sheet() -> str:
-    """The variables' values: light, dark if the reader prefers it, and light on paper."""
+    """The style sheet with the colours: light by default and on paper, dark if the reader prefers dark mode."""
     light = _declarations(_LIGHT_BY_NAME)
     dark = _declarations(_DARK_BY_NAME)
     return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
@@ -115,15 +124,15 @@ _ATTRIBUTES |= {"stroke-miterlimit", "stroke-linecap", "opacity", "text-anchor",
 _ATTRIBUTES |= {"font-style", "clip-path", "id", "offset", "stop-color", "display", "gradientUnits"}
 _UNMARKED_ROLES = {"axis", "legend", "title", "header", "group mark container", ""}
 _MAX_EXCESS_PX = 12
-"""Pixels by which a drawing's width may differ from its room's and still be scaled to fit."""
+"""A drawing is scaled to fit if its width differs from the layout's width by at most this number of pixels."""
 
 _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 
 def specification(chart: Chart, room: ChartLayout = WIDE) -> dict[str, Any]:
-    """The chart's Vega-Lite specification with the report's look and every string in it made visible.
+    """The chart's Vega-Lite specification with the report's style. Control characters in its strings are spelled out.
 
-    A single-view chart without a width is as wide as the room.
+    A single-view chart without a width is as wide as the layout.
     """
     spec = chart.within(room)
     bare = "width" not in spec and ("mark" in spec or "layer" in spec)
@@ -131,9 +140,9 @@ def specification(chart: Chart, room: ChartLayout = WIDE) -> dict[str, Any]:
     return visible_throughout({**spec, **wide, "config": _sized_config(room)})  # type: ignore[no-any-return]
 
 
-def draw_svg(chart: Chart) -> str:
+def draw_svg(chart: Chart, room: ChartLayout = WIDE) -> str:
     """The chart as a standalone SVG document, in the colours of a light page. Nothing is fetched."""
-    return _draw(specification(chart), "white")
+    return _draw(specification(chart, room), "white")
 
 
 def _draw(spec: Mapping[str, Any], background: str) -> str:
@@ -143,7 +152,7 @@ def _draw(spec: Mapping[str, Any], background: str) -> str:
 
 
 def draw_inline(chart: Chart) -> Markup:
-    """The chart as two SVG elements, for the page's column and for a phone; the page shows one of them."""
+    """The chart as two SVG elements, one for the page's column and one for phones. The page shows one of them."""
     return Markup("").join(_draw_inline(chart, room) for room in (WIDE, NARROW))
 
 
@@ -159,10 +168,10 @@ def clean_svg(
 ) -> Markup:
     """An SVG document as an inert element.
 
-    Its classes are the room's name and how it fits there: 'fills' is scaled to the page's width, 'broad' and 'small'
-    keep their size. Only known elements and attributes pass, references point into the same drawing, colours become the
-    style sheet's variables, and a mark's description becomes its `data-tip`. Keys of `texts` are replaced by their
-    values.
+    The classes of the result are the layout's name and the fit: a drawing that 'fills' is scaled to the page's width;
+    'broad' and 'small' drawings keep their size. Only known elements and attributes are kept, and references must point
+    into the same drawing. Colours become the style sheet's variables, and a mark's description becomes its `data-tip`.
+    Keys of `texts` are replaced by their values.
     """
     root = ElementTree.fromstring(svg)
     excess = float(root.get("width", "0").removesuffix("px") or 0) - room.width

@@ -11,11 +11,11 @@ from overton.studies.sections import Callout, Exhibit, Method, Prose, Section, S
 from overton.untrusted import visible
 
 MOST_ROWS = 30
-"""Most rows of a table in a notebook cell; the total is shown below it."""
+"""The maximum number of rows of a table in a notebook cell; the total is shown below it."""
 
 
 def fragment(sections: Sequence[Section]) -> str:
-    """Sections with their tables, callouts and prose. Every text in them may be hostile: it is escaped."""
+    """Sections with their tables, callouts and prose as HTML. Every text is escaped, because it may be hostile."""
     parts = [
         Markup("<h4>{}</h4>{}").format(visible(section.title), Markup("").join(_format_exhibits(section.exhibits)))
         for section in sections

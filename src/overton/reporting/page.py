@@ -1,7 +1,4 @@
-"""A report as one HTML file.
-
-Its charts can also be written as files, for papers and slides.
-"""
+"""A report as one HTML file."""
 
 from __future__ import annotations
 
@@ -18,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from overton.files.atomic import make_folder, write_atomic
+from overton.files.atomic import write_atomic
 from overton.reporting.cells import encoded, format_table, inside_script
-from overton.reporting.charts import draw_inline, draw_svg, specification, style_sheet
+from overton.reporting.charts import draw_inline, specification, style_sheet
+from overton.reporting.opening import Opening, view_opening
 from overton.reporting.trial_pack import Pack, pack
-from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, counted, evidence, shared_cautions
+from overton.studies.chapters import Chapter, Chapters, chapters_of
 from overton.studies.sections import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
 from overton.untrusted import visible
 
@@ -30,63 +28,11 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
-@dataclass(frozen=True)
-class FindingView:
-    """A finding as displayed: `link` is the section that shows it and its title, None if the page has none."""
-
-    sentence: str
-    what: str
-    count: str
-    evidence: str
-    link: tuple[str, str] | None
-    cautions: Sequence[str]
-    red: str
-
-
-@dataclass(frozen=True)
-class FindingsView:
-    """The findings: `cautions` common to all findings, and by model what holds and what was ruled out."""
-
-    cautions: Sequence[str]
-    red: str
-    models: Sequence[tuple[str, Sequence[FindingView], Sequence[FindingView]]]
-
-
-def view_findings(findings: Sequence[Finding], sections: Sequence[Section]) -> FindingsView | None:
-    """The top of a report; None if no findings are declared.
-
-    Effects that were ruled out are listed separately, unless no other effects are reported: then they are the findings.
-    """
-    if not findings:
-        return None
-    shared = shared_cautions(findings)
-    titles = {section.key: section.title for section in sections}
-    models = []
-    for model, own in by_model(findings):
-        said = [(finding.what, _finding_view(finding, titles, shared)) for finding in own]
-        moved = any(what == "effect" for what, _ in said)
-        apart = [view for what, view in said if what == "bound" and moved]
-        models.append((model, [view for _, view in said if view not in apart], apart))
-    quotable = any(finding.quotable for finding in findings)
-    return FindingsView(shared, "" if quotable or not shared else DO_NOT_QUOTE, models)
-
-
-def _finding_view(finding: Finding, titles: Mapping[str, str], shared: Sequence[str]) -> FindingView:
-    return FindingView(
-        sentence=finding.sentence,
-        what=finding.what,
-        count=counted(finding.n, finding.units),
-        evidence=evidence(finding),
-        link=(finding.exhibit, titles[finding.exhibit]) if finding.exhibit in titles else None,
-        cautions=[text for text in finding.cautions if text not in shared],
-        red="" if finding.quotable else DO_NOT_QUOTE,
-    )
-
-
 def fill_template(template: str, style: str, script: str, **values: Any) -> str:
-    """The page that a template makes of `values`, `style`, `script`, and the `policy` that allows only those two.
+    """Fill a template with `values`, `style`, `script`, and the `policy` that allows only this style and script.
 
-    Every string among the values is made visible, then escaped; `Markup` is inserted as it is.
+    In every string among the values, control characters are spelled out and markup is escaped; `Markup` is inserted
+    unchanged.
     """
     return _compile_template(template).render(
         **values, script=Markup(script), style=Markup(style), policy=_content_policy(script, style)
@@ -95,7 +41,7 @@ def fill_template(template: str, style: str, script: str, **values: Any) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """A file shared by all pages, or one of the report's."""
+    """The text of a file in the folder of assets."""
     return files("overton.reporting").joinpath("assets", name).read_text(encoding="utf-8")
 
 
@@ -127,12 +73,13 @@ def _compile_template(text: str) -> Template:
 
 @dataclass(frozen=True)
 class Report:
-    """A report, ready to be laid out.
+    """A report, ready for the page's layout.
 
     `facts` are pairs of a label and a value, shown at the bottom: models, items, trials, date, seed, version, failures.
-    `findings` come first, unless sections are to be `first`, then `warnings`, folded into one line. `data` is embedded
-    as JSON, for further computation: anything that msgspec can encode (NaN becomes null). `mark`, above the title, says
-    what kind of page it is.
+    `opening` has the parts that a reader needs first. `chapters` group the sections by the question that they answer,
+    and are folded; without chapters, every section is visible. `warnings` are folded into one line. `data` is embedded
+    as JSON for further computation; it may be anything that msgspec can encode (NaN becomes null). `mark` is the kind
+    of page, shown above the title.
     """
 
     title: str
@@ -140,44 +87,40 @@ class Report:
     facts: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     warnings: Sequence[Callout] = ()
-    findings: Sequence[Finding] = ()
-    first: Sequence[Section] = ()
+    opening: Opening | None = None
+    chapters: Chapters | None = None
     trials: TrialTable | None = None
     data: Any = None
     mark: str = "Overton report"
 
     @property
+    def first(self) -> Sequence[Section]:
+        """The sections of the opening."""
+        return self.opening.sections if self.opening else ()
+
+    @property
     def charts(self) -> list[Chart]:
-        """Every chart, in order of appearance."""
+        """Every chart that has something to show, in order of appearance."""
         sections = (*self.first, *self.sections)
-        return [exhibit for section in sections for exhibit in section.exhibits if isinstance(exhibit, Chart)]
+        exhibits = (exhibit for section in sections for exhibit in section.exhibits)
+        return [exhibit for exhibit in exhibits if isinstance(exhibit, Chart) and not exhibit.is_empty]
 
-
-_BITMAP_SCALE = 3.0
-
-
-def write_figures(report: Report, folder: Path) -> list[Path]:
-    """Write each chart of the report as NAME.svg and NAME.png (300 dpi) into `folder`, which is created if needed.
-
-    Returns the files written. Colours are those of a light page, on white.
-
-    Raises:
-        RunError: they cannot be written.
-    """
-    import vl_convert
-
-    make_folder(folder)
-    written = []
-    for chart in report.charts:
-        svg = draw_svg(chart)
-        vector, bitmap = folder / f"{chart.name}.svg", folder / f"{chart.name}.png"
-        written += [write_atomic(vector, [svg.encode()])]
-        written += [write_atomic(bitmap, [vl_convert.svg_to_png(svg, scale=_BITMAP_SCALE)])]
-    return written
+    @property
+    def lead(self) -> Chart | None:
+        """The chart of the opening: the first chart in the first section of `opening.exhibits` that has a chart."""
+        if self.opening is None or self.opening.void:
+            return None
+        shown = {chart.name for chart in self.charts}
+        own = {section.key: section.exhibits for section in self.sections}
+        for key in self.opening.exhibits:
+            for exhibit in own.get(key, ()):
+                if isinstance(exhibit, Chart) and exhibit.name in shown:
+                    return exhibit
+        return None
 
 
 MAX_BYTES = 20_000_000
-"""Largest size of a report, so that it can be mailed and opened anywhere: replies are cut to fit."""
+"""The maximum size of a report in bytes, so that it can be mailed and opened anywhere. Replies are truncated to fit."""
 
 _STYLES = ("shared.css", "report.css", "reader.css")
 _SCRIPTS = ("shared.js", "painting.js", "reader.js", "report.js")
@@ -187,9 +130,9 @@ _SLOT = "\x00"  # occurs nowhere else in a page: text shows it as [U+0000], JSON
 
 
 def render(report: Report, *, max_bytes: int = MAX_BYTES) -> str:
-    """The report as one HTML document of at most `max_bytes`, unless its charts and tables alone are larger.
+    """Render the report as one HTML document of at most `max_bytes`, unless its charts and tables alone are larger.
 
-    Trials get the space that the rest leaves: replies are cut to fit, and the page says so.
+    Trials get the remaining space. Replies are truncated to fit, and the page says so.
     """
     return b"".join(_render_parts(report, max_bytes)).decode()
 
@@ -206,7 +149,7 @@ def write(report: Report, path: Path, *, max_bytes: int = MAX_BYTES) -> Path:
 def _render_parts(report: Report, max_bytes: int) -> list[bytes]:
     """The page in parts, with its charts drawn while its trials are packed.
 
-    The trials, by far the largest part, are packed again if the rest leaves them less space than assumed.
+    The trials, by far the largest part, are packed again if the other parts leave less space than assumed.
     """
     with ThreadPoolExecutor(1) as draughtsman:
         charts = {chart.name: draughtsman.submit(draw_inline, chart) for chart in report.charts}
@@ -226,14 +169,19 @@ def _split_page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pa
 
 def _render_page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> str:
     specifications = {chart.name: specification(chart) for chart in report.charts}
+    lead = report.lead
+    opening = report.opening
     return fill_template(
         asset("report.html"),
         "".join([style_sheet(), *map(asset, _STYLES)]),
         "".join(map(asset, _SCRIPTS)),
         report=report,
-        found=view_findings(report.findings, report.sections),
+        opening=view_opening(opening, report.sections) if opening else None,
+        overview=format_table(opening.table) if opening and opening.table else None,
+        lead=_exhibit_values(lead, charts) if lead else None,
         first=_section_values(report.first, charts),
         sections=_section_values(report.sections, charts),
+        chapters=_chapter_values(report, charts),
         pack=packed,
         payload=Markup(_SLOT),
         data={"measures": _embed(report.data), "charts": _embed(specifications)},
@@ -243,7 +191,23 @@ def _render_page(report: Report, charts: Mapping[str, Future[Markup]], packed: P
 def _section_values(
     sections: Sequence[Section], charts: Mapping[str, Future[Markup]]
 ) -> list[tuple[Section, list[dict[str, Any]]]]:
-    return [(section, [_exhibit_values(exhibit, charts) for exhibit in section.exhibits]) for section in sections]
+    return [
+        (section, [_exhibit_values(each, charts) for each in section.exhibits if _is_shown(each, charts)])
+        for section in sections
+    ]
+
+
+def _chapter_values(report: Report, charts: Mapping[str, Future[Markup]]) -> list[tuple[Chapter, Any]]:
+    """The chapters with the values of their sections; empty if the sections are not folded."""
+    if report.chapters is None:
+        return []
+    found = chapters_of(report.sections, report.chapters)
+    return [(chapter, _section_values(chapter.sections, charts)) for chapter in found]
+
+
+def _is_shown(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> bool:
+    """Whether a page shows an exhibit. Charts without a mark are not drawn."""
+    return not isinstance(exhibit, Chart) or exhibit.name in charts
 
 
 def _exhibit_values(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[str, Any]:
@@ -263,7 +227,7 @@ def _exhibit_values(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> d
 
 
 def _embed(data: Any) -> tuple[str, Markup]:
-    """The type and content of a script element with `data`: plain while small, otherwise compressed."""
+    """The type and content of a script element with `data`, which is compressed unless it is small."""
     json = encoded(data)
     if len(json) <= _MAX_PLAIN_BYTES:
         return "application/json", inside_script(json)

@@ -1,8 +1,9 @@
-"""Names of rows, left out while a chart is drawn and written into its drawing.
+"""Replacement of a chart's row names by short marks while the chart is drawn. The names are then written into the
+drawing.
 
-For each character that it measures, vl-convert opens a font's file of the system eight times. In a report about 107
-issues this took half of the time. Only the widest names have an effect on the rest of a drawing. Shorter ones need not
-be measured: a mark of a few characters takes their place.
+To measure a character, vl-convert opens a font file of the system eight times. In a report about 107 issues this took
+half of the time. Only the widest names affect the rest of a drawing. So shorter names are not measured: each is
+replaced by a mark of a few characters.
 """
 
 from __future__ import annotations
@@ -31,20 +32,21 @@ _ADVANCES = {
     1000: "…",
     1015: "@",
 }
-"""Characters by their width in thousandths of the font's size: Helvetica's, and those of fonts made to replace it."""
+"""Characters by their width in thousandths of the font size, for Helvetica and the fonts made to replace it."""
 
 _WIDTHS = {character: width / 1000 for width, characters in _ADVANCES.items() for character in characters}
 _TOLERANCE = 0.9
-"""Share of a width that a line may have and still be narrower for certain: fonts kern, and other fonts differ."""
+"""A line is certainly narrower than a limit if its computed width is below this fraction of the limit. Kerning and
+other fonts change widths."""
 
 _MARK = "~"
 
 
 def leave_out(spec: Mapping[str, Any], font_size: float) -> tuple[dict[str, Any], dict[str, str]]:
-    """The specification with marks in place of lines in names of rows, and the line for each mark.
+    """Return the specification with marks in place of some lines of row names, and the line that each mark replaces.
 
-    `font_size` is that of the names in pixels. Left out are lines that are narrower than the widest one and than the
-    axis' limit, so that nothing else in the drawing changes.
+    `font_size` is the size of the names in pixels. Only lines that are narrower than both the widest line and the axis'
+    limit are replaced, so that the rest of the drawing stays the same.
     """
     axis = next(_row_axes(spec), None)
     if axis is None:
@@ -56,12 +58,12 @@ def leave_out(spec: Mapping[str, Any], font_size: float) -> tuple[dict[str, Any]
     marks = {line: f"{mark}{number}" for number, line in enumerate(_narrow_lines(widths, limit))}
     changes: dict[str, Any] = {"labelExpr": _label_expression([[marks.get(line) for line in lines] for lines in names])}
     if max(widths.values()) < limit:
-        changes["labelLimit"] = 0  # to compare a name with a limit, it is measured once more
+        changes["labelLimit"] = 0  # without a limit, names are not measured again
     return _with_axis(spec, changes), {marked: line.strip() for line, marked in marks.items()}
 
 
 def _row_axes(view: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The channels of a view, and of those in it, whose axis has names and a limit of their widths."""
+    """The channels of a view and its nested views whose axis has row names with a width limit."""
     if _has_names(y := view.get("encoding", {}).get("y", {})):
         yield y
     for inner in [*view.get("layer", ()), *([view["spec"]] if "spec" in view else ())]:
@@ -73,13 +75,14 @@ def _has_names(channel: Mapping[str, Any]) -> bool:
 
 
 def _narrow_lines(widths: Mapping[str, float], limit: float) -> list[str]:
-    """The lines that are certainly narrower than the widest, and than the limit; widths are in sizes of the font."""
+    """The lines that are certainly narrower than both the widest line and `limit`. Widths are multiples of the font
+    size."""
     widest = max((width for width in widths.values() if width < inf), default=0)
     return [line for line, width in widths.items() if line.strip() and width < min(_TOLERANCE * widest, limit)]
 
 
 def _label_expression(marks: Sequence[Sequence[str | None]]) -> str:
-    """An expression for the lines of a row's name by the row's number, without any text of the name."""
+    """A Vega expression that maps a row's number to the lines of the row's name. It contains no text of the names."""
     lines = (
         ",".join(
             f"split(datum.label, '\\n')[{number}]" if mark is None else f"'{mark}'" for number, mark in enumerate(row)
@@ -90,7 +93,7 @@ def _label_expression(marks: Sequence[Sequence[str | None]]) -> str:
 
 
 def _with_axis(view: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The view with these changes to all axes of names of rows."""
+    """The view with these changes to every axis with row names."""
     made = dict(view)
     if "layer" in view:
         made["layer"] = [_with_axis(layer, changes) for layer in view["layer"]]

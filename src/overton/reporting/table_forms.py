@@ -1,4 +1,4 @@
-"""How a table is written as Markdown or LaTeX; every text is escaped."""
+"""Writing tables as Markdown or LaTeX, with every text escaped."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -9,14 +9,15 @@ _Row = Sequence[str]
 
 
 class TableForm(NamedTuple):
-    """What stands for a character, a raised number, and a table of escaped title, headings, sides, rows and notes."""
+    """A table format: the escape of each special character, a template for a superscript, and a function that writes a
+    table. The function takes escaped texts, and a flag for each column that is right-aligned."""
 
     escapes: dict[int, str]
     raised: str
     write: Callable[[str, _Row, Sequence[bool], Sequence[_Row], str], str]
 
     def escape(self, text: str) -> str:
-        """A text on one line in which nothing is markup."""
+        """The text on one line, escaped so that it contains no markup."""
         return visible_line(text).translate(self.escapes)
 
 

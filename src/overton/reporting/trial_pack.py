@@ -1,7 +1,8 @@
-"""The trials, packed for the page: every text once, properties as small numbers, replies cut, all compressed.
+"""The trials, packed for the page: every text is stored once, properties are small numbers, replies are truncated, and
+all is compressed.
 
-The pack is lines of JSON, gzipped, in base64: the page unpacks it with `DecompressionStream`, which every current
-browser has. Base64 also means that no reply, whatever it contains, appears in the page's markup.
+The pack consists of lines of JSON, gzipped, in base64. The page unpacks it with `DecompressionStream`, which every
+current browser has. Because of base64, no reply can interfere with the page's markup.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from overton.reporting.cells import encoded
 from overton.studies.sections import TrialTable
 
 _CAPS = (2_000, 1_000, 600, 400, 250, 150, 80)
-"""Characters kept of each reply, tried after the table's own caps; the first with which the pack fits is used."""
+"""Limits on the characters kept of each reply. Larger limits are tried first, then these in order, until the pack
+fits."""
 
 _TRIALS_PER_CHUNK = 2_000
 _SAMPLED_CHUNKS = 2
@@ -28,8 +30,9 @@ _GZIP_WINDOW = 31
 
 @dataclass(frozen=True)
 class Pack:
-    """Packed trials. `cap` is the maximum number of characters kept of a reply, `cut` how many replies were longer;
-    `kept` of `size` trials are in it: fewer only if even the smallest cap is too large, and then evenly spread."""
+    """Packed trials. `cap` is the maximum number of characters kept of a reply, and `cut` is the number of longer
+    replies. The pack has `kept` of `size` trials. Trials are left out only if the pack is too large even with the
+    smallest cap. The kept trials are then evenly spread."""
 
     data: bytes
     cap: int
@@ -53,7 +56,8 @@ def pack(table: TrialTable, limit: int) -> Pack:
 
 
 def _caps(longest: int) -> list[int]:
-    """The caps to try, from the longest worth keeping, halved down to those of `_CAPS`."""
+    """The caps to try: the length of the longest reply, halved until it is near the largest of `_CAPS`, then
+    `_CAPS`."""
     caps = [longest]
     while caps[-1] > 2 * _CAPS[0]:
         caps.append(caps[-1] // 2)
@@ -61,7 +65,7 @@ def _caps(longest: int) -> list[int]:
 
 
 def _projected_bytes(table: TrialTable, cap: int) -> float:
-    """About how many bytes all trials need, from a few chunks spread over them."""
+    """The approximate number of bytes for all trials, estimated from a few evenly spread chunks."""
     starts = range(0, table.size, _TRIALS_PER_CHUNK)
     some = starts[:: max(1, len(starts) // _SAMPLED_CHUNKS)]
     sample = _compress(table, _chunks(table, cap, 1, some))

@@ -1,4 +1,4 @@
-"""Judges whose replies could not be read: what they said, from the run's journal."""
+"""Judges whose replies could not be read, with examples of such replies from the run's journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def unread_judge(run: Run) -> str:
-    """A sentence with a judge's first reply if none of its replies in a run could be read, else ''."""
+    """A sentence with a judge's first reply if no reply of the judge in a run could be read, else ''."""
     headline = run.study.measuring.headline if run.study.measuring else None
     if headline is None or not (records := run.records()).height:
         return ""
@@ -24,14 +24,14 @@ def unread_judge(run: Run) -> str:
             said = _first_reply(run, headline.judge(name, run.manifest.options))
             shown = f" Its first reply: {quoted(said)}." if said else ""
             return (
-                f"None of the judge's replies about {of:,} texts could be read.{shown} It must reply in the form that"
-                " its prompt asks for; try another judge."
+                f"None of the judge's replies about {of:,} texts could be read.{shown} The judge must reply in the"
+                " format that the prompt requests; try another judge."
             )
     return ""
 
 
 def _first_reply(run: Run, role: str) -> str:
-    """The first reply of the role about any trial; '' if there is none."""
+    """The role's first reply about any trial; '' if there is no reply."""
     for entry in entries(run.journal_file):
         if entry.place.trial and entry.place.speaker.startswith(role) and isinstance(entry.outcome, Reply):
             return entry.outcome.text

@@ -17,6 +17,7 @@ from overton.comparison.sections import findings
 from overton.comparison.sources import ComparedModel, ComparisonSource, of_runs, split_model
 from overton.errors import InputError, Problem, command
 from overton.files.tables import open_table
+from overton.reports.opening import warnings_of
 from overton.reports.profile_data import (
     History,
     Point,
@@ -28,14 +29,15 @@ from overton.reports.profile_data import (
     SubjectRow,
 )
 from overton.reports.profile_sections import write_page
-from overton.reports.run_report import warnings_of
 from overton.runs.answerers import public_spec
+from overton.runs.folder import ModelEntry
 from overton.runs.items import read_items
-from overton.runs.run import open_run
+from overton.runs.run import Run, open_run
 from overton.statistics.estimate import ratio
 from overton.statistics.jackknife import Jackknife
 from overton.studies.items import words_of
 from overton.studies.numbers import number
+from overton.studies.prompted_models import is_split, names_under
 from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 
@@ -44,13 +46,14 @@ if TYPE_CHECKING:
 
 
 def start_time(profiled_run: ProfiledRun) -> datetime:
-    """When its run started, to the microsecond (for runs that recorded only the second, the start of that second)."""
+    """The time at which the run started, to the microsecond. If a run recorded only the second, the result is the start
+    of that second."""
     when = datetime.fromisoformat(profiled_run.run.manifest.created)
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def histories(profiled: Sequence[ProfiledRun]) -> Iterator[History]:
-    """Every model that appears in several runs of one study, oldest run first."""
+    """The history of every model that appears in several runs of a study, oldest run first."""
     together: dict[tuple[str, str], list[ProfiledRun]] = defaultdict(list)
     for profiled_run in sorted(profiled, key=start_time):
         for model in profiled_run.asked:
@@ -71,7 +74,7 @@ def _history_points(model: str, runs: Sequence[ProfiledRun]) -> Iterator[Point]:
         if place and sources:
             changed, verdicts = _compare_with_previous(sources[place - 1], sources[place], run)
         elif place:
-            changed = ["its study declares nothing by which runs could be compared"]
+            changed = ["its study does not declare how to compare runs"]
         yield Point(
             run.run.path,
             sources[place].label if sources else run.run.path.name,
@@ -97,7 +100,7 @@ def _compare_with_previous(
 ) -> tuple[list[str], list[str]]:
     """The changes between two runs of a model, and how far it moved.
 
-    Runs asked with different instruments, which may differ for that reason alone, are not compared.
+    Runs with different instruments are not compared, because the instruments alone could make them differ.
     """
     asked = list(instruments(base, candidate, profiled.study))
     names = (
@@ -119,10 +122,10 @@ Given = Mapping[tuple[str, str], str]
 
 
 def read_subjects(path: str | Path | None) -> Given:
-    """A table of item and subject, and optionally study, as the user gives it; empty for None.
+    """Read the user's table with columns item, subject and optionally study. The result is empty if `path` is None.
 
     Raises:
-        InputError: it is not a table, lacks a column, has an empty cell, or contradicts itself about an item.
+        InputError: the file is not a table, lacks a column, has an empty cell, or gives an item two subjects.
     """
     if path is None:
         return {}
@@ -145,7 +148,7 @@ def read_subjects(path: str | Path | None) -> Given:
 
 
 def find_shared_subjects(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> list[Subject]:
-    """Subjects of items of two or more studies, sorted, with what was found about each item."""
+    """Find subjects that have items of two or more studies, sorted, with the results for each item."""
     rows: dict[str, dict[tuple[str, str, str], SubjectRow]] = defaultdict(dict)
     for subject, row in _rows_of_leading_runs(leading, given):
         key = (row.study, row.item, row.meaning)
@@ -161,7 +164,7 @@ def find_shared_subjects(leading: Mapping[tuple[str, str], ProfiledRun], given: 
 def _rows_of_leading_runs(
     leading: Mapping[tuple[str, str], ProfiledRun], given: Given
 ) -> Iterator[tuple[str, SubjectRow]]:
-    """The rows of every leading run for items that have a subject."""
+    """The rows of items that have a subject. They come from each model's latest run of a study."""
     for profiled in {id(leading_run): leading_run for leading_run in leading.values()}.values():
         if (about := _subjects_of_items(profiled, given)) and measuring_of(profiled.study).comparing is not None:
             models = [model for model in profiled.asked if leading[profiled.kind, model] is profiled]
@@ -198,7 +201,8 @@ def _item_values(contribution: Contribution | None) -> Iterator[tuple[str, str]]
 
 
 def _subjects_of_items(profiled: ProfiledRun, given: Given) -> dict[str, str]:
-    """The subject of each item, by the study's unit of comparison: the user's, otherwise the starter item's own."""
+    """The subject of each item, by the study's unit of comparison. The user's subject takes precedence over that of a
+    sample item."""
     study, results = profiled.study, profiled.outcome.results
     own = study.items.subjects() if study.items.subjects else {}
     starter = {item.id: item for item in read_items(study)} if own and study.items.starter else {}
@@ -214,7 +218,7 @@ def _subjects_of_items(profiled: ProfiledRun, given: Given) -> dict[str, str]:
 
 
 def _given_subject(study: str, names: Sequence[str], given: Given) -> str | None:
-    """The subject that the user gives an item, for this study or any."""
+    """The subject that the user gives an item, for this study or for all studies."""
     return next((given[key] for name in names for key in ((study, name), ("", name)) if key in given), None)
 
 
@@ -225,12 +229,12 @@ def profile(
     subjects: str | Path | None = None,
     out: str | Path | None = None,
 ) -> Profile:
-    """Combine what `runs` of any studies found about their models; models go by their names in the runs.
+    """Combine the findings about models from `runs` of any studies. Models are matched by their names in the runs.
 
-    A run may be given as 'RUN#MODEL', for one of its models. If several runs of a study have a model, the latest shows
-    what it is like, and all of them how it changed. `subjects` names a table of item and subject (and study) that says
-    which of your items share a subject; starter items have theirs. With `out` the page is written as well. `level` is
-    the confidence level of the intervals.
+    Give a run as 'RUN#MODEL' to select one of its models. If several runs of a study contain the same model, the
+    profile shows the latest run's results, and the changes over all runs. `subjects` names a table with columns item
+    and subject (and optionally study), to show which of your items are about the same subject. The subjects of sample
+    items are known. With `out` the profile is also written as a page. `level` is the confidence level of the intervals.
 
     Example: `overton.profile("runs/first", "runs/second", out="profile.html").to_json()`.
 
@@ -250,7 +254,7 @@ def profile(
         runs=list({profiled_run.run.path.resolve(): profiled_run.run for profiled_run in profiled}.values()),
         warnings=list(_profile_warnings(profiled, specs)),
         rows=list(_trait_rows(profiled, leading)),
-        missing=list(_missing_studies(leading, specs)),
+        missing=list(_missing_studies(leading, _without_prompts(profiled, specs))),
         subjects=find_shared_subjects(leading, given),
         histories=list(histories(profiled)),
     )
@@ -263,12 +267,12 @@ def _open_profiled(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
     """A run, its study, and the selected models.
 
     Raises:
-        InputError: its study measures nothing, or it has no such model.
+        InputError: the run's study has no measures, or the run has no such model.
     """
     path, model = split_model(named)
     run = open_run(path)
     measuring_of(run.study)
-    names = tuple(entry.name for entry in run.entries)
+    names = tuple(name for entry in run.entries for name in _names_of(run, entry))
     if model and model not in names:
         raise InputError([Problem(str(named), "", f"has no such model; its models are {', '.join(names)}")])
     return ProfiledRun(run, run.study, (model,) if model else names, how)
@@ -280,19 +284,33 @@ def _latest_runs(profiled: Sequence[ProfiledRun]) -> dict[tuple[str, str], Profi
 
 
 def _specs_by_model(profiled: Sequence[ProfiledRun]) -> dict[str, list[str]]:
-    """By model, the specs asked under its name, in the order of the runs."""
+    """The specs that each model name stands for, in the order of the runs."""
     found: dict[str, list[str]] = defaultdict(list)
     for profiled_run in profiled:
         for entry in profiled_run.run.entries:
-            if entry.name in profiled_run.asked and public_spec(entry.spec) not in found[entry.name]:
-                found[entry.name].append(public_spec(entry.spec))
+            for name in _names_of(profiled_run.run, entry):
+                if name in profiled_run.asked and public_spec(entry.spec) not in found[name]:
+                    found[name].append(public_spec(entry.spec))
     return dict(found)
+
+
+def _without_prompts(profiled: Sequence[ProfiledRun], specs: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """The models, without separate entries for system prompts. A study that was not run is suggested once per model,
+    not per prompt."""
+    plain = {entry.name for profiled_run in profiled for entry in profiled_run.run.entries}
+    return {name: asked for name, asked in specs.items() if name in plain}
+
+
+def _names_of(run: Run, entry: ModelEntry) -> list[str]:
+    """A model's names in a run's results, one under each system prompt."""
+    options = run.manifest.options
+    return names_under(entry.name, options) if is_split(run.study, options) else [entry.name]
 
 
 def _trait_rows(
     profiled: Sequence[ProfiledRun], leading: Mapping[tuple[str, str], ProfiledRun]
 ) -> Iterator[ProfileRow]:
-    """The traits of all runs, by study in the order in which studies are listed, models side by side."""
+    """The traits of all runs. Studies are in the order in which they are listed, and models are side by side."""
     given: set[tuple[Path, str]] = set()
     for run in _sort_by_study({id(run): run for run in (*leading.values(), *profiled)}.values()):
         path = run.run.path.resolve()
@@ -314,7 +332,7 @@ def _sort_by_study(profiled: Iterable[ProfiledRun]) -> list[ProfiledRun]:
 def _missing_studies(
     leading: Mapping[tuple[str, str], ProfiledRun], specs: Mapping[str, Sequence[str]]
 ) -> Iterator[StudyNotRun]:
-    """Studies that would show something about a model but were not run on it; unusable ones are left out."""
+    """Studies that would show something about a model but were not run on it. Unusable studies are left out."""
     for name in asking_names():
         try:
             study = study_named(name)
@@ -331,7 +349,7 @@ def _missing_studies(
 
 
 def _run_command(study: AnyStudy, model: str, spec: str) -> str:
-    """The command that would run a study on a model under its name; other roles are left to be filled in."""
+    """The command that would run a study on a model under its name. The user has to fill in other roles."""
     first, *others = study.roles
     named = spec if spec == model else f"{model}={spec}"
     words = ["run", study.name, f"--{first.word}", named]

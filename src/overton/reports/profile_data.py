@@ -24,7 +24,7 @@ from overton.studies.study import AnyStudy
 
 @dataclass(frozen=True)
 class ProfiledRun:
-    """A run that is part of a profile, and which of its models are selected."""
+    """A run that is part of a profile, and the models selected from the run."""
 
     run: Run
     study: AnyStudy
@@ -33,7 +33,8 @@ class ProfiledRun:
 
     @property
     def kind(self) -> str:
-        """The study whose measures it uses: runs that label for a study count as runs of that study."""
+        """The study whose measures the run uses. Runs of a study that labels for another study count as runs of the
+        other study."""
         return self.study.labels or self.study.name
 
     @property
@@ -58,7 +59,7 @@ class ProfiledRun:
 class ProfileRow(NamedTuple):
     """A trait, with the study and the run that it comes from.
 
-    `latest` says whether the run is the latest of its study by the model: others show how the model changed.
+    `latest` says whether the run is the model's latest run of this study. Earlier runs show how the model changed.
     """
 
     study: str
@@ -69,12 +70,13 @@ class ProfileRow(NamedTuple):
 
     @property
     def report(self) -> Path:
-        """Where the run's own report is, if it was written."""
+        """The path of the run's own report, if it was written."""
         return self.run.path / "report.html"
 
     @property
     def cells(self) -> Cells:
-        """The row of the table: a number of the study's analysis, and the trait's sentence about it."""
+        """The trait's row in the table: a number of the study's analysis, and the trait's sentence about this
+        number."""
         trait = self.trait
         where = {"study": self.study, "run": self.run.path.name, "model": trait.model, "aspect": trait.aspect}
         key = {name: getattr(trait, name) for name in ("measure", "facet", "condition", "against", "rest")}
@@ -83,7 +85,7 @@ class ProfileRow(NamedTuple):
 
 
 class StudyNotRun(NamedTuple):
-    """A study that was not run on a model, which aspects it would show, and the command that would run it."""
+    """A study that was not run on a model, the aspects that the study would show, and the command to run it."""
 
     study: str
     title: str
@@ -93,7 +95,7 @@ class StudyNotRun(NamedTuple):
 
 
 class SubjectRow(NamedTuple):
-    """A study's measure of one item of a subject, and in words what it means: by model, a number as displayed."""
+    """A measure of one item on a subject: the measure's meaning in words, and each model's number as displayed."""
 
     study: str
     title: str
@@ -112,7 +114,7 @@ class Subject(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A model in one run: what was found, what changed since the previous run, and how far the model moved."""
+    """A model in one run: its findings, the changes since the previous run, and how far the model moved."""
 
     path: Path
     run: str
@@ -134,8 +136,8 @@ class History(NamedTuple):
 class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The findings about models: see `overton.profile`.
 
-    `specs` says by model what was asked ('provider/name'), each once. `rows` are the traits of all runs. `warnings` are
-    to be read before any number.
+    `specs` has the distinct specs ('provider/name') that each model name stands for. `rows` are the traits in all runs.
+    `warnings` are sentences to read before any number.
     """
 
     level: float
@@ -163,12 +165,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return [row for row in self.rows if row.latest]
 
     def of(self, aspect: Aspect) -> list[ProfileRow]:
-        """Those of them that belong to an aspect."""
+        """The rows of `found` that belong to an aspect."""
         return [row for row in self.found if row.trait.aspect == aspect]
 
     @cached_property
     def _labels(self) -> dict[Path, str]:
-        """A name for each run that no other has, by its path."""
+        """A unique name for each run, by its path."""
         paths = [run.path for run in self.runs]
         return dict(zip((path.resolve() for path in paths), source_labels(paths), strict=True))
 
@@ -181,10 +183,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def cells(self) -> dict[str, list[Cells]]:
         """Other results as mappings of cells, by the names of their tables.
 
-        missing   studies that were not run, with an aspect that each would show, and the command that would run it
+        missing   studies that were not run, each with an aspect that it would show and the command to run it
         subjects  items of several studies on one subject, with each model's number as displayed
-        history   the runs of a model that has several of one study, oldest first
-        changes   what changed from the run before (`kind` is 'change'), and how far the model moved ('verdict')
+        history   the runs of each model that has several runs of one study, oldest first
+        changes   differences from the previous run (`kind` is 'change'), and how far the model moved ('verdict')
         """
         points = [
             ({"study": history.study, "model": history.model, "run": self._labels[point.path.resolve()]}, point)

@@ -14,7 +14,7 @@ from overton.reports.profile_data import History, Point, Profile, ProfileRow, Su
 from overton.statistics.estimate import Range
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.findings import ASPECTS, Aspect, Trait
-from overton.studies.numbers import Kind, interval, number, reason
+from overton.studies.numbers import Kind, brief_interval, brief_number, brief_value, reason
 from overton.studies.sections import (
     Cell,
     Chart,
@@ -38,20 +38,21 @@ ASPECT_TITLES: dict[Aspect, str] = {
 
 _AXIS_TITLES: dict[Kind, str] = {
     "share": "Share",
-    "score": "Score, 0 to 100",
+    "score": "Score, at most 100",
     "points": "Percentage points",
     "value": "Value",
 }
 _CHART_DESCRIPTION = "The numbers above with their intervals."
 _METHOD_TEXT = (
-    "Each number is the one in the study's own report, from the latest of the runs named here; its interval is over the"
-    " items that were asked about. Numbers of different studies are on different scales and cannot be added. Of many"
-    " 95% intervals, one in twenty misses the true value."
+    "Each number is from the latest run of its study, and is the same as in that run's report. Its interval is over the"
+    " items that were asked about. Numbers of different studies have different scales and cannot be added. About one in"
+    " twenty 95% intervals misses the true value."
 )
 
 
 def sections(made: Profile, beside: Path | None = None) -> list[Section]:
-    """Everything there is to show. Links to reports are relative to the folder `beside`; without it there are none."""
+    """All sections of a profile. Links to reports are relative to the folder `beside`. Without `beside`, there are no
+    links."""
     found = [
         *(_aspect_section(made, aspect, beside) for aspect in ASPECTS),
         Section("subjects", "One subject, several studies", list(_subject_exhibits(made))),
@@ -89,7 +90,7 @@ def _statement(row: ProfileRow, beside: Path | None) -> Statement:
 
 
 def _relative_address(file: Path, beside: Path) -> str:
-    """The address of a file relative to a folder; the full address if there is no path between them (two drives)."""
+    """The address of a file relative to a folder; the full address if they are on different drives."""
     try:
         return quote(Path(os.path.relpath(file.resolve(), beside.resolve())).as_posix())
     except ValueError:
@@ -97,12 +98,13 @@ def _relative_address(file: Path, beside: Path) -> str:
 
 
 def _evidence(trait: Trait) -> str:
-    """The number if the sentence lacks it, its interval, its sample size, and its value under the null."""
+    """The evidence for a trait: its interval, its sample size and its null value, and its number if the sentence lacks
+    it."""
     estimate = trait.number
     if isnan(estimate.value):
         return f"No number: {reason(estimate)}."
     how = (
-        f"{estimate.level:.0%} interval {interval(estimate, trait.kind)}"
+        f"{estimate.level:.0%} interval {brief_interval(estimate, trait.kind)}"
         if not isnan(estimate.low)
         else _why_no_interval(trait)
     )
@@ -110,19 +112,19 @@ def _evidence(trait: Trait) -> str:
 
 
 def _unstated_number(trait: Trait) -> list[str]:
-    said = number(trait.number.value, trait.kind)
+    said = brief_value(trait.number, trait.kind)
     return [] if said in trait.sentence else [f"{said} ({trait.scale.lower()})" if trait.scale else said]
 
 
 def _compare_with_null(trait: Trait) -> str:
     if trait.null is None:
         return ""
-    null = f"{number(trait.null, trait.kind)}, {trait.null_is}."
+    null = f"{brief_number(trait.null, trait.kind, trait.number.n)}, {trait.null_is}."
     return f" Not distinguishable from {null}" if _is_unsure(trait) else f" Compared with {null}"
 
 
 def _is_unsure(trait: Trait) -> bool:
-    """Whether there is no interval, or it covers the value under the null."""
+    """True if there is no interval, or if the interval covers the null value."""
     estimate = trait.number
     return isnan(estimate.low) or (
         trait.null is not None and not (trait.null < estimate.low or trait.null > estimate.high)
@@ -169,7 +171,7 @@ def _traits_drawing(traits: Sequence[Trait], models: Sequence[str]) -> Drawing:
 
 
 def _axis(traits: Sequence[Trait]) -> Axis:
-    """As wide as the range of the numbers."""
+    """An axis as wide as the range of the numbers."""
     kind, (low, high) = traits[0].kind, traits[0].within
     return Axis(traits[0].scale or _AXIS_TITLES[kind], low, high, kind, mark=0 if low < 0 else None)
 
@@ -183,15 +185,15 @@ def _subject_exhibits(made: Profile) -> Iterator[Exhibit]:
     if not made.subjects:
         return
     yield Prose(
-        "Items of several studies that are about one subject. A single item has no interval: these are places to look,"
-        " not findings."
+        "Items of several studies that are about one subject. Numbers of single items have no intervals. They show"
+        " where to look, and are not findings."
     )
     for subject in made.subjects:
         yield _subject_table(subject, made.models)
 
 
 def _subject_table(subject: Subject, models: Sequence[str]) -> Table:
-    """Few columns, so that the numbers fit on a phone."""
+    """A table with few columns, so that the numbers fit on a phone."""
     rows: list[list[Cell]] = [
         [
             f"{row.title}, {row.meaning}: {row.words}",
@@ -216,8 +218,8 @@ def _one_history(history: History, place: int) -> Iterator[Exhibit]:
             f"{name}, {point.created}, {point.run}: {_changes_text(point, number_)}.", " ".join(point.verdicts)
         )
     yield Method(
-        "Oldest run first. Verdicts are those of overton compare, candidate minus base, with its default margins, each"
-        " run compared with the one before."
+        "Runs are listed oldest first. Each run is compared with the previous run, with the default margins of overton"
+        " compare. Differences are the later run minus the earlier run."
     )
 
 
@@ -272,13 +274,13 @@ def _missing_exhibits(made: Profile) -> Iterator[Exhibit]:
 
 _MOST_NAMED_MODELS = 4
 _PAGE_SUMMARY = (
-    "Where a model stands, what moves it, what it leaves out and what it refuses, from every study that was run: each"
-    " in a sentence with its number and a link to the full report."
+    "This page shows where a model stands, what moves it, what it leaves out and what it refuses, in every study that"
+    " was run. Each result is a sentence with its number and a link to the full report."
 )
 
 
 def write_page(made: Profile, out: str | Path) -> Path:
-    """Write the profile to `out`; returns the file. Links to the runs' reports are relative to it.
+    """Write the profile to `out`; return the file. Links to the runs' reports are relative to the file's folder.
 
     Raises:
         RunError: it cannot be written.

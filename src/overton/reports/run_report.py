@@ -1,17 +1,19 @@
-"""The report of a run."""
+"""The report of runs, or of a table made elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from overton.analysis.analyze import Measured, chosen_how, measured_runs
+from overton.analysis.analyze import Measured, chosen_how, measure_table, measured_runs, study_of_table, table_at
 from overton.analysis.results import is_weighted, measuring_of
 from overton.calls import Trial
 from overton.errors import InputError, Problem
+from overton.reports.opening import opening_of
+from overton.reports.run_comparison import MOST_COMPARED, RunComparison, compare_sources
 from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
 from overton.runs.experiment import Experiment
@@ -23,17 +25,23 @@ from overton.studies.measurement import How
 from overton.studies.null_conditions import Null, askable, name_null_trials
 from overton.studies.options import option_place
 from overton.studies.precision import PrecisionTarget
+from overton.studies.prompted_models import texts_in
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 from overton.studies.sections import Section, TrialTable
-from overton.studies.standard_parts import unequal
 from overton.studies.study import AnyStudy
-from overton.studies.warnings import failing_judges
+from overton.studies.system_prompts import shown_prompt
+
+if TYPE_CHECKING:
+    from overton.comparison.results import Comparison
+    from overton.reporting import Report
+    from overton.studies.tables import RawTable
 
 
 def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
-    """Which nulls were not asked, and roughly what they would cost; '' if all were, or there are none to ask."""
-    if study.kind != "asks":  # studies that label or make items have controls at most
+    """A sentence on the null conditions that were not asked and their approximate cost; '' if all were asked, or the
+    study has none."""
+    if study.kind != "asks":  # studies that label or make items have no null conditions to suggest
         return ""
     missing = {run.path: [null for null in askable(study.nulls) if null.name not in _asked_nulls(run)] for run in runs}
     names = list(dict.fromkeys(null.name for some in missing.values() for null in some))
@@ -53,7 +61,7 @@ def _asked_nulls(run: Run) -> Sequence[str]:
 
 
 def _estimate_calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
-    """The approximate number of calls: those of the first item's trials, as if every item had as many."""
+    """The approximate number of calls, if every item takes as many calls as the first."""
     items = run.items()
     if not items or not nulls:
         return 0
@@ -74,14 +82,14 @@ def _first_item_trials(null: Null, experiment: Experiment) -> Iterator[Trial]:
 
 
 def _estimate_price(run: Run, calls: int) -> float | None:
-    """The cost of so many calls, going by the cost of the run's own; None if that is unknown."""
+    """The approximate cost of `calls` calls, at the mean cost of the run's own calls. None if that cost is unknown."""
     spent = run.manifest.spent
     return calls * spent.cost / spent.requests if spent.cost and spent.requests else None
 
 
 def _precision_section(run: Run) -> Section | None:
-    """The section of one run, None if it asked its whole plan."""
-    from overton.studies.standard_parts import precision_section
+    """The section on one run's precision stopping, None if the run asked its whole plan."""
+    from overton.studies.precision_section import precision_section
 
     wanted: PrecisionTarget | None = run.manifest.precision
     if wanted is None or not run.manifest.precise:
@@ -90,7 +98,7 @@ def _precision_section(run: Run) -> Section | None:
 
 
 def precision_sections(runs: Sequence[Run]) -> Iterator[Section]:
-    """One section for each such run; several are distinguished by their folders."""
+    """One section for each run with precision stopping. With several runs, the titles name the folders."""
     for number, run in enumerate(runs):
         if (found := _precision_section(run)) is not None:
             several = len(runs) > 1
@@ -99,69 +107,129 @@ def precision_sections(runs: Sequence[Run]) -> Iterator[Section]:
 
 
 BOUND = "bound by a grammar"
-"""Shown beside the name of a model whose answers a grammar held to their form."""
+"""Shown next to a model's name if a grammar forced the model's answers into the reply format."""
 
 
 def report(
     runs: str | Path | Sequence[str | Path],
     *,
     out: str | Path | None = None,
+    study: str | None = None,
     figures: str | Path | None = None,
+    figure_width: float | None = None,
+    font_size: float | None = None,
     **how: Any,
 ) -> Path:
-    """Write one self-contained HTML report of one or more runs of a study; returns the file.
+    """Write one self-contained HTML report of `runs` of a study, or of a table that it measures; returns the file.
 
-    `out` defaults to the run's own `report.html` (it is required for several runs). `figures` names a folder for all
-    charts, as PNG and SVG. `how` goes to the measures (see `analyze`). The report covers whole items only and says what
-    is missing.
+    `out` defaults to a run's own `report.html`, and for a table to `NAME-report.html` in the current folder. It is
+    required for several runs. `study` names the study of a folder of tables, or of a table that several studies can
+    read. `figures` names a folder for all charts, as PDF, SVG and PNG: at most `figure_width` millimetres wide, with
+    labels of `font_size` points. `how` are options for the measures (see `analyze`). A report of runs covers complete
+    items only and lists missing items.
 
     Raises:
-        InputError: no runs, runs of different studies, or several without `out`.
-        RunError: a folder is not a run, or has no records; a file cannot be written.
+        InputError: no runs, runs of different studies, several runs without `out`, or a table that cannot be measured.
+        RunError: a run has no records; a file cannot be written.
     """
-    opened = [open_run(path) for path in ([runs] if isinstance(runs, str | Path) else runs)]
-    _check_runs(opened, out)
-    target = Path(out) if out is not None else opened[0].path / "report.html"
-    from overton.reporting import write, write_figures
+    from overton.reporting import FigureSize, write, write_figures
 
-    study = study_named(opened[0].manifest.study)
-    with traceback_kept(opened[0].path), blaming(study, "its report"):
-        built = _build_report(
-            opened, measured_runs(study, opened, chosen_how(study, {**measuring_of(study).reported, **how}, opened))
-        )
-        if figures is not None:
-            write_figures(built, Path(figures))
-        return write(built, target)
+    size = FigureSize(figure_width, font_size)
+    paths = [Path(runs)] if isinstance(runs, str | Path) else [Path(path) for path in runs]
+    if len(paths) == 1 and paths[0].exists() and not (paths[0] / "manifest.json").is_file():
+        target, built = Path(out or f"{paths[0].resolve().stem}-report.html"), _report_on_table(paths[0], study, how)
+    else:
+        target, built = _report_on_runs([open_run(path) for path in paths], out, study, how)
+    if figures is not None:
+        write_figures(built, Path(figures), size)
+    return write(built, target)
 
 
-def _check_runs(runs: Sequence[Run], out: str | Path | None) -> None:
+def _report_on_runs(
+    runs: Sequence[Run], out: str | Path | None, named: str | None, how: Mapping[str, Any]
+) -> tuple[Path, Report]:
+    """The file and the content of a report on runs."""
+    _check_runs(runs, out, named)
+    study = study_named(runs[0].manifest.study)
+    target = Path(out) if out is not None else runs[0].path / "report.html"
+    with traceback_kept(runs[0].path), blaming(study, "its report"):
+        chosen = chosen_how(study, {**measuring_of(study).reported, **how}, runs)
+        return target, _build_report(runs, measured_runs(study, runs, chosen))
+
+
+def _check_runs(runs: Sequence[Run], out: str | Path | None, study: str | None) -> None:
     if not runs:
         raise InputError([Problem("report", "", "name at least one run")])
     studies = sorted({run.manifest.study for run in runs})
     if len(studies) > 1:
         raise InputError([Problem("report", "", f"the runs are of different studies: {', '.join(studies)}")])
+    if study not in (None, *studies):
+        raise InputError([Problem(option_place("study"), str(study), f"the runs are of {studies[0]}")])
     if len(runs) > 1 and out is None:
         raise InputError([Problem(option_place("out"), "", "name the report's file, since there are several runs")])
 
 
-def report_of(run: Run, measured: Measured) -> Path:
-    """The same for one run that was already measured; measured again if the report's choices are not the defaults."""
+def _report_on_table(path: Path, named: str | None, given: Mapping[str, Any]) -> Report:
+    """The report of a table made elsewhere. It has no trials to browse and no facts on how the table was made.
+
+    Raises:
+        InputError: the table cannot be measured, or `named` is missing for a folder.
+    """
+    from overton.files.tables import open_table
+    from overton.reporting import Report
+
+    if path.is_dir() and named is None:
+        reason = "is neither a run nor a table: name the study whose tables it has (--study)"
+        raise InputError([Problem(str(path), "", reason)])
+    study = study_named(named) if named else study_of_table(open_table(path), path, None)
+    measuring = measuring_of(study)
+    with blaming(study, "its report"):
+        how = chosen_how(study, {**measuring.reported, **given})
+        table, left_out = table_at(path, measuring)
+        measured = measure_table(study, table, left_out, how)
+        sections = measuring.sections(measured.analysis)
+        models = getattr(measured.analysis, "models", ())
+        return Report(
+            title=study.title or study.name,
+            summary=study.question,
+            facts=[("Table", path.name), *([("Models", "\n".join(models))] if models else [])],
+            sections=[*sections, *_tables_compared(study, path, table, how)],
+            opening=opening_of(RunComparison([], measured), measured.sections_as_published(sections), (), path.name),
+            chapters=measuring.chapters,
+            data=measured.document(),
+        )
+
+
+def _tables_compared(study: AnyStudy, path: Path, table: RawTable, how: How) -> Iterator[Section]:
+    """The models of a table compared pairwise."""
+    if measuring_of(study).comparing is None:
+        return
+    from overton.comparison.sources import of_table
+
+    source = of_table(study, table, path, how, path.stem)
+    if 1 < len(source.sides) <= MOST_COMPARED:
+        yield from _comparison_sections(compare_sources(study, [source], how))
+
+
+def report_of(run: Run, measured: Measured, comparison: RunComparison | None = None) -> Path:
+    """Write the report of one run that was already measured, and perhaps compared. Both steps are repeated if the
+    report's choices differ from the defaults."""
     from overton.reporting import write
 
     if measuring_of(measured.study).reported:
         return report([run.path])
     with traceback_kept(run.path), blaming(measured.study, "its report"):
-        return write(_build_report([run], measured), run.path / "report.html")
+        return write(_build_report([run], measured, comparison), run.path / "report.html")
 
 
-def _build_report(runs: Sequence[Run], measured: Measured) -> Any:
+def _build_report(runs: Sequence[Run], measured: Measured, comparison: RunComparison | None = None) -> Report:
     from overton.reporting import Report
-    from overton.studies.sections import Callout
 
     study, results, labels = measured.study, measured.results, measured.labels
     assert results is not None
     assert labels is not None
-    shown = measuring_of(study).shown(results, measured.analysis, measured.how)
+    comparison = comparison or RunComparison(runs, measured)
+    shown = measured.exhibits
     words = words_of(study.items, results.items)
     sections = [
         *(labels.sections() if labels.found else ()),
@@ -169,56 +237,38 @@ def _build_report(runs: Sequence[Run], measured: Measured) -> Any:
         *measured.sections_by_judges(),
         *measured.sections_against(),
         *precision_sections(runs),
-        *_comparison_sections(study, runs, results, measured.how),
+        *(_comparison_sections(comparison.made) if comparison.models else ()),
     ]
+    published = spelled(measured.sections_as_published(shown.sections), words)
+    notes = filter(None, (_known_truth(results.models), not_asked(study, runs)))
+    warnings = [*labels.warnings(), *shown.warnings, *notes]
     return Report(
         title=study.title or study.name,
         summary=shown.summary or study.question,
         facts=[*_report_facts(runs, results, study.items.plural), *_undeclared_facts(study)],
         sections=spelled(sections, words),
-        first=spelled(measured.sections_as_published(shown.sections), words),
-        findings=measured.findings,
-        warnings=[
-            *(
-                Callout(text, "warning")
-                for text in dict.fromkeys(
-                    [*warnings_of(runs), *labels.warnings(), *failing_judges(results), *shown.warnings]
-                )
-            ),
-            *(Callout(text, "note") for text in [not_asked(study, runs)] if text),
-        ],
+        opening=opening_of(comparison, published, warnings),
+        chapters=measuring_of(study).chapters,
         trials=_name_readers(study, results, spelled_trials(shown.trials, words, study.items.noun.capitalize())),
         data=measured.document(shown.without),
     )
 
 
 def _name_readers(study: AnyStudy, results: Results, trials: TrialTable | None) -> TrialTable | None:
-    """The trials with who read them: the judges, unless the study says otherwise."""
+    """The trials, with the names of those who labelled them: the judges, unless the study declares another reader."""
     if trials is None or trials.reader:
         return trials
     judges = [judge.name for role in study.roles if role.judges for judge in results.answering(role.name)]
     return replace(trials, reader=", ".join(dict.fromkeys(judges)))
 
 
-_MOST_COMPARED = 12
-"""Most models that a report compares with each other: nobody reads a longer table."""
-
-
-def _comparison_sections(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) -> Iterator[Section]:
-    """Models of the runs compared pairwise, or why they are not; nothing for a single model."""
-    measuring = measuring_of(study)
-    if not 1 < len(results.models) <= _MOST_COMPARED or measuring.comparing is None:
-        return
-    from overton.comparison.comparison import of_sources
+def _comparison_sections(made: Comparison | InputError) -> Iterator[Section]:
+    """Models compared pairwise, or why they are not."""
     from overton.comparison.sections import in_report
-    from overton.comparison.sources import of_runs
-    from overton.statistics.jackknife import Jackknife
     from overton.studies.sections import Callout
 
-    try:
-        made = of_sources(study, of_runs(runs, results, study, how), Jackknife(how.level, seed=how.seed))
-    except InputError as error:
-        said = "; ".join(f"{problem.place}: {problem.reason}" for problem in error.problems)
+    if isinstance(made, InputError):
+        said = "; ".join(f"{problem.place}: {problem.reason}" for problem in made.problems)
         yield Section("compared", "Models compared", [Callout(f"The models are not compared. {said}.", "warning")])
         return
     if made.rows:
@@ -228,7 +278,13 @@ def _comparison_sections(study: AnyStudy, runs: Sequence[Run], results: Results,
 def _report_facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[str, str]]:
     spent = [run.manifest.spent for run in runs]
     yield "Models", "\n".join(map(_model_line, results.models))
+    if prompts := list(_system_prompt_lines(runs)):
+        yield "System prompts", "\n".join(prompts)
     yield items.capitalize(), str(len(results.items))
+    if chosen := [run for run in runs if run.manifest.has_selection]:
+        names = [f" ({run.path.name})" if len(runs) > 1 else "" for run in chosen]
+        lines = (f"{run.manifest.left_out}{name}" for run, name in zip(chosen, names, strict=True))
+        yield "Not selected (--only)", "\n".join(lines)
     yield "Trials planned", f"{sum(run.manifest.trials for run in runs):,}"
     yield "Requests sent", f"{sum(spending.requests for spending in spent):,}"
     yield "Failed calls", f"{sum(spending.failed for spending in spent):,}"
@@ -238,8 +294,23 @@ def _report_facts(runs: Sequence[Run], results: Results, items: str) -> Iterator
     yield "Overton", ", ".join(sorted({run.manifest.overton for run in runs}))
 
 
+_MOST_PROMPT_CHARACTERS = 600
+"""The maximum number of characters of a system prompt that a report quotes. The manifest has the whole prompt."""
+
+
+def _system_prompt_lines(runs: Sequence[Run]) -> Iterator[str]:
+    """Each system prompt, by its name in tables. The run's name is added if runs have different prompts under one
+    name."""
+    texts = {run.path.name: texts_in(run.study, run.manifest.options) for run in runs}
+    for number in range(max(map(len, texts.values()), default=0)):
+        own = {name: found[number] for name, found in texts.items() if number < len(found)}
+        for name, text in own.items() if len({*own.values()}) > 1 else [("", next(iter(own.values())))]:
+            run = f" [{name}]" if name else ""
+            yield f"system-{number + 1}{run}: {shown_prompt(text, _MOST_PROMPT_CHARACTERS)}"
+
+
 def _undeclared_facts(study: AnyStudy) -> Iterator[tuple[str, str]]:
-    """Yield what the report lacks because the study declares nothing for it."""
+    """Yield the parts that the report lacks because the study does not declare them."""
     lacking = []
     if study.measuring is None or study.measuring.exhibits is None:
         lacking.append("trials to browse (every one is in records.parquet)")
@@ -255,33 +326,11 @@ def _model_line(model: MeasuredModel) -> str:
     return ", ".join([called, *([BOUND] if model.holds_form else []), *model.settings])
 
 
-def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
-    """Warnings to read before any number: what runs left out, what is missing, what failed."""
-    for run in runs:
-        yield from _warnings_of(run)
-
-
-def _warnings_of(run: Run) -> Iterator[str]:
-    manifest = run.manifest
-    if run.changed_records:
-        yield run.changed_records
-    if manifest.precision is not None:
-        yield f"{run.path.name} {unequal(weighted=is_weighted(run))}"
-    if run.replaced_texts:
-        yield f"{run.path.name} {run.replaced_texts}."
-    if manifest.left_out:
-        yield f"{run.path.name} leaves out {manifest.left_out}."
-    for model, items in manifest.missing.items():
-        if items:
-            why = f"stopped ({manifest.stopped})" if manifest.stopped else "has trials without records"
-            yield (
-                f"{run.path.name} {why}. Only whole items are reported; {len(items)} are"
-                f" missing for {model}: {', '.join(items[:20])}{' and more' if len(items) > 20 else ''}."
-            )
-    for model, unwritable in manifest.unmade.items():
-        first = "; ".join(unwritable.trials[:5])
-        yield f"{unwritable.count} trials of {model} have records that do not fit a table: {first}."
-    for name, note in manifest.notes.items():
-        yield f"{run.path.name}: {name} {note}."
-    if manifest.spent.failed:
-        yield f"{manifest.spent.failed} calls failed for good; they are not answers and are counted separately."
+def _known_truth(models: Sequence[MeasuredModel]) -> str:
+    """Name the simulated models with their parameters; '' if there are none."""
+    known = [
+        f"{model.name} ({', '.join(model.settings) or 'default parameters'})"
+        for model in models
+        if model.spec.startswith("simulated/")
+    ]
+    return f"Simulated, with known truth: {'; '.join(known)}." if known else ""

@@ -1,8 +1,8 @@
-"""A run's trials as people read them: what was asked, what was replied, and how that was read."""
+"""A run's trials for people to read: prompts, replies, and the parsed replies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from overton.calls import Draw, Failure, Message, Trial
 from overton.engine import JournalReader, Lane
 from overton.engine.records import columns_of, record_type_columns, why_unfit
 from overton.errors import DamagedJournal, InputError, Problem, suggestion
+from overton.reports.finding_trials import find
+from overton.reports.position_changes import changes_of, position_of
 from overton.runs.event_loop import run_to_end
 from overton.runs.replay import Replay, ReplayedCall, ReplayedTrial
 from overton.runs.run import Run, open_run
@@ -25,11 +27,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 _TRIALS_AT_ONCE = 256
-"""Trials whose records become one table: a table for each would take several times as long."""
+"""The number of trials whose records are checked in one table. One table per trial would take several times as long."""
 _UNREAD_KINDS = {
     "answers_other": "answers without a clear side",
     "answers_unread": "answers that could not be read",
-    "judge_unread": "labels that no reply of the judge gave",
+    "judge_unread": "labels that the judge's replies do not give",
 }
 """The kinds of `Headline.answers` in words."""
 
@@ -37,10 +39,11 @@ _UNREAD_KINDS = {
 class ShownCall(msgspec.Struct, frozen=True):
     """A call as it was sent and answered.
 
-    `role` is what the study asked ('subject', 'judge', 'search'), `speaker` who it was if several have that role
-    ('agent/1'), and `model` the model, engine or source of pages that answered. `reply` is its text, '' if the call
-    failed: `failure` then says why ('kind: message'). `refused` is True if the endpoint flagged the reply as a refusal,
-    `finish` is its word for why the reply ended, and `retrieved` is True for what was found or read.
+    `role` is the role that the study asked ('subject', 'judge', 'search'). `speaker` distinguishes several speakers in
+    that role ('agent/1'), and `model` is the model, search engine or source of pages that answered. `reply` is the text
+    of the reply. If the call failed, it is '', and `failure` has the reason ('kind: message'). `refused` is True if the
+    endpoint flagged the reply as a refusal, `finish` is the endpoint's reason for the end of the reply, and `retrieved`
+    is True for search results and pages.
     """
 
     role: str
@@ -57,10 +60,10 @@ class ShownCall(msgspec.Struct, frozen=True):
 class ShownTrial(msgspec.Struct, frozen=True):
     """A trial with its calls in the order in which they were made.
 
-    `model` is the measured one, or the study if its models meet, followed by the judge's if several judged. `read` has
-    how its replies were read: the columns of each of its records that people read first, and those with a judge's
-    labels. `unread` says what could not be read or failed, a line each. A trial that is not `finished` has no records
-    yet.
+    `model` is the measured model's name, or the study's name if its models interact; if there are several judges, the
+    judge's name follows. `read` has the parsed replies: for each record, the columns that people read first and the
+    columns with a judge's labels. `unread` lists failures and replies that could not be read, a line each. `flipped`
+    describes a change of position, if the caller requested changes. A trial that is not `finished` has no records yet.
     """
 
     trial: str
@@ -71,6 +74,7 @@ class ShownTrial(msgspec.Struct, frozen=True):
     read: tuple[dict[str, Any], ...] = ()
     unread: tuple[str, ...] = ()
     finished: bool = True
+    flipped: str = ""
 
     @property
     def refused(self) -> bool:
@@ -83,22 +87,28 @@ def show(
     *,
     unread: bool = False,
     refused: bool = False,
+    flipped: bool = False,
+    finding: str = "",
     trials: Sequence[str] = (),
     models: Sequence[str] = (),
     sample: int | None = None,
     seed: int = 0,
 ) -> list[ShownTrial]:
-    """The prompts and replies of a run's trials, in plan order, also while it runs; those not asked yet are left out.
+    """Show the prompts and replies of a run's trials, in plan order. This also works during the run; calls that have
+    not been made yet are left out.
 
-    Trials are conducted again from the journal: nothing is asked, written or locked. `unread` keeps those of which
-    something failed or could not be read, `refused` those with a reply that its endpoint flagged as a refusal; with
-    both, either is enough. `trials` and `models` are names of trials and of measured models. `sample` takes so many of
-    the trials that are left, at random by `seed`.
+    Trials are conducted again from the journal: nothing is sent, written or locked. `unread` selects trials with a
+    failed call or an unreadable reply, `refused` trials with a reply that its endpoint flagged as a refusal, and
+    `flipped` trials in which a model left its position. If several of these are set, a trial needs only one of these
+    properties. `finding` selects the trials behind a finding, by the finding's number in the analysis or its code.
+    `trials` and `models` select by the names of trials and of measured models. `sample` is the number of selected
+    trials to show, chosen at random with `seed`.
 
     Raises:
-        InputError: no trial or model has such a name, or the run's study is not installed here.
+        InputError: no trial, model or finding has such a name, the study's records have no position, or the run's study
+            is not installed here.
         RunError: `path` is not a run folder, or its journal cannot be read.
-        RunMismatch: prompts or items are not those that the run was asked with.
+        RunMismatch: prompts or items differ from those that the run was asked with.
     """
     run = open_run(path)
     if sample is not None and sample < 1:
@@ -107,20 +117,31 @@ def show(
         raise DamagedJournal(f"{run.journal_file}: no such journal")
     with closing(JournalReader(run.journal_file)) as journal:
         replay = Replay(run, journal)
-        wanted = _choose(run, replay, trials, models)
+        wanted = _behind(run, finding, _choose(run, replay, trials, models))
+        changes = run_to_end(_find_changes(run.study, replay)) if flipped else {}
         order = range(len(wanted))
         drawn = order if sample is None else Draw(f"{seed}/show").shuffle(order)
-        keep = _Filter(unread=unread, refused=refused, models=frozenset(models) if run.study.together else frozenset())
+        together = frozenset(models) if run.study.together else frozenset()
+        keep = _Filter(unread=unread, refused=refused, changes=changes if flipped else None, models=together)
         found = run_to_end(_collect(run.study, replay, [(number, *wanted[number]) for number in drawn], keep, sample))
     return [shown for _, shown in sorted(found, key=lambda pair: pair[0])]
 
 
 class _Filter(msgspec.Struct, frozen=True):
-    """The properties by which trials are chosen; `models` are those of which one has to have spoken, if any."""
+    """The properties by which trials are chosen. If `models` is not empty, one of these models must have answered a
+    call of the trial.
+
+    `changes` says how positions changed, by model and trial; None if changes are not requested.
+    """
 
     unread: bool
     refused: bool
+    changes: Mapping[tuple[str, str], str] | None
     models: frozenset[str]
+
+    def with_change(self, shown: ShownTrial) -> ShownTrial:
+        """The trial, with its change of position."""
+        return replace(shown, flipped=(self.changes or {}).get((shown.model, shown.trial), ""))
 
     def admits(self, shown: ShownTrial) -> bool:
         """Whether a trial is to be shown."""
@@ -128,11 +149,12 @@ class _Filter(msgspec.Struct, frozen=True):
             return False
         wanted = [bool(shown.unread)] if self.unread else []
         wanted += [shown.refused] if self.refused else []
+        wanted += [bool(shown.flipped)] if self.changes is not None else []
         return any(wanted) or not wanted
 
 
 def _choose(run: Run, replay: Replay, trials: Sequence[str], models: Sequence[str]) -> list[tuple[str, Lane, Trial]]:
-    """The trials of these names and models in plan order, each with its lane and the lane's name.
+    """The trials of these names and models in plan order, each with its pipeline and the pipeline's name.
 
     Raises:
         InputError: there is no such trial or model.
@@ -163,18 +185,50 @@ def _choose(run: Run, replay: Replay, trials: Sequence[str], models: Sequence[st
     ]
 
 
+def _behind(run: Run, finding: str, wanted: Sequence[tuple[str, Lane, Trial]]) -> Sequence[tuple[str, Lane, Trial]]:
+    """The trials behind a finding; all trials if `finding` is ''.
+
+    Raises:
+        InputError: there is no such finding.
+    """
+    if not finding:
+        return wanted
+    found = find(run, finding)
+    conditions = sorted({condition_of(trial) for _, _, trial in wanted})
+    return [
+        (name, lane, trial)
+        for name, lane, trial in wanted
+        if found.includes("" if run.study.together else name, trial, conditions)
+    ]
+
+
+async def _find_changes(study: AnyStudy, replay: Replay) -> dict[tuple[str, str], str]:
+    """How positions changed in the run, by model and trial.
+
+    Raises:
+        InputError: the study's records have no position.
+    """
+    position = position_of(study)
+    trials = [
+        (name, await replay.replay_so_far(lane, trial))
+        for name, lane in zip(replay.names, replay.lanes, strict=True)
+        for trial in lane.trials()
+    ]
+    return changes_of(position, trials)
+
+
 async def _collect(
     study: AnyStudy, replay: Replay, wanted: Sequence[tuple[int, str, Lane, Trial]], keep: _Filter, most: int | None
 ) -> list[tuple[int, ShownTrial]]:
-    """The trials to be shown, at most so many, each with its place in the plan."""
+    """Up to `most` trials to show, each with its index in the plan."""
     found: list[tuple[int, ShownTrial]] = []
-    size = _TRIALS_AT_ONCE if most is None or keep.unread else min(most, _TRIALS_AT_ONCE)
+    size = _TRIALS_AT_ONCE if most is None or keep.unread or keep.changes is not None else min(most, _TRIALS_AT_ONCE)
     for start in range(0, len(wanted), size):
         some = wanted[start : start + size]
         replayed = [await replay.replay_so_far(lane, trial) for _, _, lane, trial in some]
         left_out = _left_out(study, replayed)
         for number, ((place, model, _, _), each) in enumerate(zip(some, replayed, strict=True)):
-            shown = _shown(study, model, each, left_out.get(number, ()))
+            shown = keep.with_change(_shown(study, model, each, left_out.get(number, ())))
             if keep.admits(shown):
                 found.append((place, shown))
             if len(found) == most:
@@ -183,7 +237,8 @@ async def _collect(
 
 
 def _left_out(study: AnyStudy, found: Sequence[ReplayedTrial]) -> dict[int, Sequence[str]]:
-    """Sentences on the answers of each trial that figures do not show, by its place; only for trials with any."""
+    """Sentences on the answers that figures do not show, by the trial's index. Trials without such answers are left
+    out."""
     headline = study.measuring.headline if study.measuring else None
     if headline is None:
         return {}
@@ -202,8 +257,9 @@ def _count_left_out(
     table: pl.DataFrame,
     parts: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[int, Sequence[str]]]:
-    """The same for the records of some trials, each with its place and its number of rows: halves without any such
-    answer are not looked at further."""
+    """Find the trials with answers that figures do not show, by halving the list of trials. `table` has the records of
+    the trials, and `parts` has each trial's index and number of rows. Halves without such answers are not searched
+    further."""
     said = [
         f"{_UNREAD_KINDS.get(kind, kind.replace('_', ' '))}: {count} of {of}"
         for kind, count, of in answers(table)
@@ -230,9 +286,31 @@ def _shown(study: AnyStudy, model: str, found: ReplayedTrial, left_out: Sequence
         condition=condition_of(trial),
         calls=calls,
         read=tuple(_read(study, record, {call.reply for call in calls}) for record in found.records),
-        unread=tuple(dict.fromkeys([*failed, *failures, *left_out])),
+        unread=tuple(dict.fromkeys([*failed, *failures, *left_out, *_unread_labels(study, found)])),
         finished=found.finished,
     )
+
+
+def _unread_labels(study: AnyStudy, found: ReplayedTrial) -> Iterator[str]:
+    """A sentence on a judge's unreadable labels, if the study does not count such labels in its answers.
+
+    Each conversation with the judge is about one label. A call that continues an earlier call repeats the question.
+    """
+    headline, questions = study.measuring.headline if study.measuring else None, study.questions
+    columns = record_type_columns(study.record)
+    if headline is None or questions is None or not found.records or why_unfit(found.records, columns):
+        return
+    if any(getattr(record, "failure", None) for record in found.records):
+        return
+    if any(kind == "judge_unread" for kind, _, _ in headline.answers(columns_of([*found.records], columns))):
+        return
+    judges = {question.role for question in questions}
+    asked = [call.request.messages for call in found.calls if call.role in judges]
+    again = sum(any(later[: len(earlier)] == earlier for earlier in asked[:place]) for place, later in enumerate(asked))
+    labels = (*questions.label_columns, *questions.repeat_columns)
+    read = sum(getattr(record, name, None) is not None for record in found.records for name in labels)
+    if (unread := len(asked) - again - read) > 0:
+        yield f"{_UNREAD_KINDS['judge_unread']}: {unread} of {len(asked) - again}"
 
 
 def _shown_call(call: ReplayedCall, retrieved: bool) -> ShownCall:

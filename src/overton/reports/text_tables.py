@@ -13,9 +13,10 @@ from overton.studies.sections import Section, Table
 
 
 def summary_tables(study: str, source: Sources, *, form: str, **how: Any) -> str:
-    """The tables that `overton analyze` shows in a terminal, with intervals and counts, as 'markdown' or 'latex'.
+    """Format the tables that `overton analyze` shows in a terminal, with intervals and counts, as 'markdown' or
+    'latex'.
 
-    `source` and `how` are those of `overton.analyze`. Every text is escaped: nothing in it is markup.
+    `source` and `how` are the arguments of `overton.analyze`. Every text is escaped, so that it cannot act as markup.
 
     Example: `overton.summary_tables("STUDY", "runs/first", form="latex")`.
 
@@ -49,7 +50,7 @@ def _write_table(made: TableView, form: TableForm) -> str:
 
 
 def _cell_text(cell: CellView, form: TableForm, reasons: dict[str, int]) -> str:
-    """Value, interval and count; `reasons` collects why cells are empty, numbered."""
+    """Value, interval and count as text. Reasons for empty cells are added to `reasons` with a number."""
     if cell.reason:
         return form.escape(cell.text) + form.raised.format(reasons.setdefault(cell.reason, len(reasons) + 1))
     minus = form.escape("\u2212")

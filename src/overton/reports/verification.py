@@ -1,4 +1,4 @@
-"""A run checked against its own journal: conducted again, offline, and compared with its files."""
+"""A check of a run against its own journal: the run is conducted again, offline, and compared with its files."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MOST_NAMED = 3
-"""How many differences a sentence names."""
+"""The maximum number of differences that a sentence names."""
 _LEFT_OUT = ("*.lock", "*.reserve", "records.parquet", "records.parts", "report.html", "pages.*")
-"""Files that are made again, or not needed for it."""
+"""Files that are not copied, because they are made again or are not needed."""
 
 
 class VerifiedPart(msgspec.Struct, frozen=True):
-    """One part of a run: whether it is what the journal gives, and in a sentence what was compared or differs."""
+    """One part of a run: whether it matches the journal, and a sentence on the comparison or the difference."""
 
     part: str
     same: bool
@@ -40,7 +40,8 @@ class VerifiedPart(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Verification:
-    """A run's calls, records, estimates and report, each compared with what its journal gives again."""
+    """A run's calls, records, estimates and report, each compared with the result of conducting the run again from its
+    journal."""
 
     run: Path
     parts: tuple[VerifiedPart, ...]
@@ -58,8 +59,9 @@ class Verification:
 def verify(path: str | Path) -> Verification:
     """Conduct a run again from its journal, and compare records, estimates and report with those on disk.
 
-    Nothing is asked, and nothing is written into the folder: it is copied, without what is made again. A run that
-    stopped is verified as far as it went. Where a part is not the same, those that follow from it are still compared.
+    No calls are made, and nothing is written into the run's folder: a copy of the folder is used, without the files
+    that are made again. A run that stopped is verified as far as it went. If a part differs, the parts that depend on
+    it are still compared.
 
     Raises:
         InputError: the run's study is not installed here.
@@ -67,7 +69,7 @@ def verify(path: str | Path) -> Verification:
     """
     run = open_run(path)
     if run.manifest.status == "running":
-        raise RunError(f"{run.path} is running, or its process was killed: {command('resume', run.path)}")
+        raise RunError(f"{run.path} is running, or was killed. If it was killed: {command('resume', run.path)}")
     with TemporaryDirectory(prefix="overton-") as kept, warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
         again = Path(kept) / run.path.resolve().name
@@ -92,11 +94,11 @@ def _compare_parts(run: Run, again: Path) -> Iterator[VerifiedPart]:
         yield _compare_report(run, conducted)
     if run.dataset is not None:
         same = run.dataset.read_bytes() == (again / run.dataset.name).read_bytes()
-        yield VerifiedPart("dataset", same, f"{run.dataset.name} is {'' if same else 'not '}what the journal gives")
+        yield VerifiedPart("dataset", same, f"{run.dataset.name} {'matches' if same else 'does not match'} the journal")
 
 
 def _conduct_again(run: Run, again: Path) -> Run:
-    """The copy, with records made again.
+    """Conduct the run again in the folder of its copy. Return the copy, with its new records.
 
     Raises:
         RunMismatch: items, prompts, or a call would differ now.
@@ -118,7 +120,7 @@ def _compare_estimates(run: Run, again: Run) -> VerifiedPart:
     try:
         stored = _estimates_of(run)
     except (InputError, StudyError) as error:
-        return VerifiedPart("estimates", same=False, said=f"none follow from the records on disk: {error}")
+        return VerifiedPart("estimates", same=False, said=f"none can be computed from the records on disk: {error}")
     return _compare_tables(
         "estimates", stored, _estimates_of(again), ("measure", "model", "item", "facet", "condition")
     )
@@ -133,15 +135,15 @@ def _estimates_of(run: Run) -> pl.DataFrame:
 def _compare_report(run: Run, again: Run) -> VerifiedPart:
     stored = run.path / "report.html"
     if not stored.is_file():
-        return VerifiedPart("report", same=True, said="there is none")
+        return VerifiedPart("report", same=True, said="the run has no report")
     if stored.read_bytes() == report([again.path]).read_bytes():
-        return VerifiedPart("report", same=True, said=f"{stored.name} is what the journal gives")
+        return VerifiedPart("report", same=True, said=f"{stored.name} matches the journal")
     advice = f"write it again: {command('report', run.path)}"
-    return VerifiedPart("report", same=False, said=f"{stored.name} is not what the journal gives; {advice}")
+    return VerifiedPart("report", same=False, said=f"{stored.name} does not match the journal; {advice}")
 
 
 def _compare_tables(part: str, stored: pl.DataFrame, made: pl.DataFrame, names: Sequence[str]) -> VerifiedPart:
-    """Whether two tables are equal, and if not, where they first differ; rows are named by the columns `names`."""
+    """Whether two tables are equal, and where they differ. The columns `names` identify a row."""
     import polars as pl
 
     if stored.height != made.height or stored.schema != made.schema:
@@ -152,7 +154,7 @@ def _compare_tables(part: str, stored: pl.DataFrame, made: pl.DataFrame, names: 
     differs = pl.DataFrame({name: ~stored[name].eq_missing(made[name]) for name in stored.columns})
     rows = differs.select(pl.any_horizontal(pl.all())).to_series().arg_true().to_list()
     if not rows:
-        return VerifiedPart(part, same=True, said=f"all {stored.height:,} rows are what the journal gives")
+        return VerifiedPart(part, same=True, said=f"all {stored.height:,} rows match the journal")
     said = []
     for row in rows[:_MOST_NAMED]:
         column = next(name for name in stored.columns if differs[name][row])

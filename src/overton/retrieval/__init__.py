@@ -1,6 +1,7 @@
-"""Answerers that search and fetch, and the archive of what was read.
+"""Search engines, page sources, and the archive of the pages that they read.
 
-Opening a source imports what it needs (the optional part 'retrieval'); importing this room does not.
+Importing this package is fast, because libraries of the optional part 'retrieval' are imported only when a source is
+opened.
 """
 
 from overton.retrieval.sources import open_pages, open_search, pages_for

@@ -1,7 +1,8 @@
-"""Which addresses are fetched: vetted before any name is looked up, and checked again on the connection itself.
+"""A guard that allows only public addresses. It checks an address before the host's name is looked up, and again on the
+connection itself.
 
-The table of public addresses is our own: the standard library's `is_global` calls `64:ff9b::7f00:1` (NAT64
-of 127.0.0.1) global, and on older Pythons `192.0.0.8` and `2002:7f00:1::` (6to4 of 127.0.0.1).
+Overton has its own table of public addresses. The standard library's `is_global` counts `64:ff9b::7f00:1` (NAT64 of
+127.0.0.1) as global. Older versions of Python also count `192.0.0.8` and `2002:7f00:1::` (6to4 of 127.0.0.1) as global.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def check_address(address: str, limits: FetchLimits) -> URL:
     """The address as it will be requested, without its fragment.
 
     Raises:
-        PageSkipped: it is not an HTTP address, contains credentials, has no host or a numeric one that is not a plain
-            IPv4 address, or its port is neither 80 nor 443 while its host is not allowed by name.
+        PageSkipped: the address is not HTTP, contains credentials, has no host, or has a numeric host that is not a
+            plain IPv4 address. Also if its port is neither 80 nor 443, and its host is not allowed by name.
     """
     url = parsed_address(address)
     host, port = url.host, url.port
@@ -51,12 +52,12 @@ def check_address(address: str, limits: FetchLimits) -> URL:
 
 
 def parsed_address(address: str, base: URL | None = None) -> URL:
-    """A foreign address, without its fragment; with a `base`, as a link on that page.
+    """Parse an untrusted address, and drop its fragment; with a `base`, the address is a link on that page.
 
-    The only place where these are parsed. The result survives writing and parsing as the same address.
+    Untrusted addresses are parsed only here. The result stays the same if it is written and parsed again.
 
     Raises:
-        PageSkipped: it is not an address.
+        PageSkipped: the text is not an address.
     """
     if len(address) > _MAX_ADDRESS_CHARS:
         raise PageSkipped("address too long")
@@ -64,7 +65,7 @@ def parsed_address(address: str, base: URL | None = None) -> URL:
         url = URL(address.strip()).with_fragment(None)
         url = url if base is None else base.join(url)
         sound = URL(str(url)) == url and url.port != 0 and _is_sound_host(url.host)
-    except (ValueError, IndexError, TypeError):  # its parser accepts any brackets
+    except (ValueError, IndexError, TypeError):  # the URL parser accepts any text in brackets
         sound = False
     if not sound:
         raise PageSkipped("invalid address")
@@ -80,12 +81,12 @@ def _is_sound_host(host: str | None) -> bool:
 
 
 def host_of(url: URL) -> str:
-    """The host in lower case without a trailing dot, as used for manners and permissions."""
+    """The host in lower case without a trailing dot, which is the key of delays, robots.txt files and permissions."""
     return (url.host or "").lower().rstrip(".")
 
 
 def join_address(base: URL, target: str) -> str:
-    """Where a redirect from `base` leads.
+    """The address to which a redirect from `base` leads.
 
     Raises:
         PageSkipped: its target is not an address.
@@ -96,7 +97,8 @@ def join_address(base: URL, target: str) -> str:
 def _is_odd_literal(host: str) -> bool:
     """Whether a system library might read the host as an IPv4 address although it is not written as one.
 
-    `2130706433`, `0x7f.1` and `017700000001` are 127.0.0.1 to most; no name of the public internet ends in a number.
+    Most libraries read `2130706433`, `0x7f.1` and `017700000001` as 127.0.0.1. No name on the public internet ends in a
+    number.
     """
     last = host.rstrip(".").rpartition(".")[2]
     if ":" in host or not _NUMERIC.fullmatch(last):
@@ -109,18 +111,21 @@ def _is_odd_literal(host: str) -> bool:
 
 
 class PrivateAddressError(OSError):
-    """A connection would have gone to an address outside the public internet."""
+    """Raised instead of a connection to an address outside the public internet."""
 
     def __init__(self) -> None:
-        super().__init__("private address")  # always the same: connecting keeps the type of errors with equal texts
+        # The text is always the same. If connections to several addresses fail, the type of the errors is kept only if
+        # their texts are equal.
+        super().__init__("private address")
 
 
 class GuardedConnector(aiohttp.TCPConnector):
     """Opens connections only to public addresses.
 
-    A name is looked up once per new connection, and exactly the address returned is checked and connected to: the check
-    is where the socket is made (literals never pass a resolver), so a name that resolves differently the next time
-    gains nothing. Before a connection is used, new or kept alive, its other end is checked once more.
+    A name is looked up once per new connection, and the connection uses exactly the address that was checked. So a name
+    that resolves differently the next time cannot evade the check. The check takes place when the socket is made,
+    because IP addresses in a URL never pass a resolver. Before any connection is used, its remote address is checked
+    once more, even if the connection was kept alive.
     """
 
     def __init__(self, *, connections: int, resolver: AbstractResolver | None = None) -> None:
@@ -132,10 +137,10 @@ class GuardedConnector(aiohttp.TCPConnector):
         traces: Sequence[Trace],
         timeout: ClientTimeout,  # noqa: ASYNC109 (the signature of what it overrides)
     ) -> Connection:
-        """A connection whose other end is public.
+        """Return a connection to a public address.
 
         Raises:
-            PrivateAddressError: it is not; nothing was sent.
+            PrivateAddressError: the remote address is not public; nothing was sent.
         """
         connection = await super().connect(req, list(traces), timeout)
         peer = connection.transport.get_extra_info("peername") if connection.transport else None
@@ -178,7 +183,8 @@ _V4_BLOCKS = tuple(
         ("240.0.0.0/4", "reserved (RFC 1112)"),
     )
 )
-"""The IANA registry of special-purpose addresses, and others hidden among public ones. The first match is named."""
+"""The IANA registry of special-purpose addresses, and other non-public addresses in public ranges. The first match
+gives the reason."""
 
 _V6_BLOCKS = tuple(
     (IPv6Network(block), why)
@@ -212,9 +218,9 @@ _ISATAP = {0x0000_5EFE, 0x0200_5EFE}
 def refusal(address: str) -> str | None:
     """The reason why a connection to this address is refused ('loopback (RFC 1122)'); None if it is public.
 
-    `address` is an IP address as given to a socket, including a zone id (`%eth0`). If an IPv6 address embeds the IPv4
-    address to which it leads (mapped, NAT64, 6to4, ISATAP), that must be public too. Anything that is not an address is
-    refused.
+    `address` is an IP address as given to a socket, possibly with a zone id (`%eth0`). If an IPv6 address embeds the
+    IPv4 address to which it leads (mapped, NAT64, 6to4, ISATAP), the IPv4 address must be public, too. Any text that is
+    not an IP address is refused.
     """
     try:
         parsed = ip_address(address.partition("%")[0])
@@ -240,7 +246,7 @@ def _refusal_v6(address: IPv6Address) -> str | None:
 
 
 def _embedded_v4(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address to which a packet for this one is finally delivered."""
+    """The IPv4 address to which packets for this IPv6 address are finally delivered."""
     bits = int(address)
     if address in _MAPPED or address in _NAT64 or (bits >> 32) & 0xFFFF_FFFF in _ISATAP:
         return IPv4Address(bits & 0xFFFF_FFFF)

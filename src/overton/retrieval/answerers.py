@@ -1,4 +1,5 @@
-"""Searches and pages as answerers: a query or an address in, JSON out, and everything into the run's archive."""
+"""Search engines and page sources as answerers. They take a query or an address, return JSON, and store everything in
+the run's archive."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Searcher(Protocol):
-    """Finds pages."""
+    """A search engine: finds pages for a query."""
 
     @property
     def identity(self) -> str:
-        """The searched provider, or the collection's digest; never an address or a key."""
+        """The name of the search provider, or the digest of the collection; never an address or a key."""
         ...
 
     async def find(self, query: str) -> tuple[Hit, ...]:
@@ -41,18 +42,19 @@ class Searcher(Protocol):
 
 
 class PageSource(Protocol):
-    """Reads pages."""
+    """A source of pages, read by address."""
 
     @property
     def identity(self) -> str:
-        """Where pages come from; never an address."""
+        """The name of the source of pages; never an address."""
         ...
 
     async def read(self, url: str, archive: Archive | None) -> Page:
-        """The page at an address, or why it cannot be read; whatever was received goes into the archive.
+        """Read the page at an address, or the reason why it cannot be read. Everything received is stored in the
+        archive.
 
         Raises:
-            UnavailableError: nothing can be read at the moment, at any address.
+            UnavailableError: no page at any address can be read at the moment.
         """
         ...
 
@@ -62,7 +64,7 @@ class PageSource(Protocol):
 
 
 class _ArchivingAnswerer:
-    """The name, the identity and the run's archive that both answerers have."""
+    """The common part of both answerers: name, identity and the run's archive."""
 
     holds_form = False
 
@@ -76,10 +78,10 @@ class _ArchivingAnswerer:
         return f"{type(self).__name__}({self.name!r})"
 
     def keep_in(self, folder: str | Path) -> None:
-        """Keep everything found and read in the archive in this folder, from the next call on.
+        """From the next call on, store all hits and pages in the archive in this folder.
 
         Raises:
-            RunError: it cannot be written to.
+            RunError: the archive cannot be written to.
         """
         self._folder = Path(folder)
         self._archive = Archive(self._folder)
@@ -128,11 +130,11 @@ class PageAnswerer(_ArchivingAnswerer):
         self._source = source
 
     async def answer(self, request: Request) -> Reply:
-        """Read one page; a page that cannot be read is an answer too.
+        """Read one page. If the page cannot be read, the reply gives the reason.
 
         Raises:
-            UnavailableError: nothing can be read at the moment.
-            RejectedError: the request is not one address.
+            UnavailableError: no page can be read at the moment.
+            RejectedError: the request does not consist of one address.
         """
         archive = self._open_archive()
         page = await self._source.read(_read_request(request, "address").strip(), archive)

@@ -1,10 +1,10 @@
-"""Everything that a run searched and read, in a WARC file (ISO 28500) that standard tools can open.
+"""An archive of a run's queries, hits and pages, in a WARC file (ISO 28500) that standard tools can open.
 
-Records are only ever appended, each a separate gzip member, written in one piece:
+Records are only appended. Each record is a separate gzip member, written in one piece:
 
 - `request` and `response` for each exchange with the web, robots.txt and redirects included, as received;
 - `resource` for a page of a local collection (its text), and for the ranked hits of a query (JSON);
-- `metadata` (JSON, a `Page`) for each page as given to the model, or the reason why it was not.
+- `metadata` (JSON, a `Page`) for each page: the page as given to the model, or the reason why it was not given.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 
 TORN = "pages.torn"
-"""Where the torn end left by a killed session is put."""
+"""The file for incomplete records of killed sessions."""
 
 _JSON = "application/json"
 
 
 class ArchivedHits(msgspec.Struct, frozen=True):
-    """The hits of one query, as archived; `engine` is the identity of what was searched."""
+    """The hits of one query, as archived; `engine` is the identity of the search engine."""
 
     query: str
     engine: str
@@ -55,19 +55,20 @@ def hex_digest(body: bytes) -> str:
 
 
 def query_urn(query: str) -> str:
-    """The name under which the archive stores a query's hits."""
+    """The URI of the record with a query's hits."""
     return f"urn:x-overton:search:{quote(query, safe='')}"
 
 
 class Archive:
-    """A run's archive, open for appending. Several may have the same file open in one process.
+    """A run's archive, open for appending. Several archive objects of a process may have the same file open.
 
-    A torn end left by a killed session is moved into `pages.torn`: nothing refers to it. A kill loses nothing appended
-    earlier; a power failure may lose what the system had not written yet, back to the last close.
+    If a killed session left an incomplete record at the end, the record is moved into `pages.torn`. No other record
+    refers to it. Complete records survive a kill. A power failure may lose records that were appended since the archive
+    was last closed, if the system had not written them to disk yet.
 
     Raises:
-        RunError: the folder cannot be written to, or the archive is damaged in a way that a kill does not explain; it
-            is then left unchanged.
+        RunError: the folder cannot be written to, or the archive is damaged in a way that a kill does not explain. A
+            damaged archive is left unchanged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,11 +87,11 @@ class Archive:
             self._write([_warcinfo_record()])
 
     def exchange(self, exchange: Exchange) -> None:
-        """Store a request and its response as they went over the wire."""
+        """Store a request and its response as sent and received."""
         self._write(_exchange_records(exchange))
 
     def page(self, page: Page) -> None:
-        """Store a page as given to the model, or why it is not."""
+        """Store a page as given to the model, or the reason why it was not given."""
         self._add_once(page.url, "metadata", msgspec.json.encode(page), _JSON)
 
     def text(self, url: str, body: bytes) -> None:
@@ -102,14 +103,15 @@ class Archive:
         self._add_once(query_urn(ranked.query), "resource", msgspec.json.encode(ranked), _JSON)
 
     def close(self) -> None:
-        """Have the system write everything, and close."""
+        """Sync everything to disk, and close the archive."""
         file, self._file = self._file, None
         if file is not None:
             with file:
                 os.fsync(file.fileno())
 
     def _repair(self) -> set[bytes]:
-        """Move a torn end aside; returns the keys of existing records that are stored only once."""
+        """Move an incomplete last record aside. Return the keys of the existing records that must not be stored
+        twice."""
         kept: set[bytes] = set()
         try:
             for record in record_heads(self.path) if self.path.exists() else ():
@@ -122,7 +124,8 @@ class Archive:
         return kept
 
     def _move_torn_end(self, start: int) -> None:
-        """Move everything from `start` on into a separate file: usually nothing, but never cut silently."""
+        """Move everything from `start` on into a separate file. This part is usually useless, but data is never deleted
+        silently."""
         with opened(self.path) as file, opened(self.path.with_name(TORN), os.O_WRONLY | os.O_CREAT | os.O_APPEND) as to:
             file.seek(start)
             copyfileobj(file, to)
@@ -131,7 +134,7 @@ class Archive:
         os.truncate(self.path, start)
 
     def _add_once(self, uri: str, kind: str, payload: bytes, content_type: str) -> None:
-        """Add a record unless it exists already: what thousands of trials read in a collection is stored once."""
+        """Add a record unless it exists already, because thousands of trials may read the same page of a collection."""
         digest = f"sha256:{hex_digest(payload)}"
         key = _hash_parts(kind, uri, digest)
         if key not in self._stored_keys:
@@ -154,8 +157,8 @@ _STORED_ONCE = {"resource", "metadata"}
 
 def _damage_message(path: Path, error: Unreadable) -> str:
     return (
-        f"{path} is damaged at byte {error.byte or 0:,}: {error.reason}. Nothing in it was changed: replace it with a"
-        " sound copy, or move it out of the folder; the run then continues and keeps what it reads in a new one"
+        f"{path} is damaged at byte {error.byte or 0:,}: {error.reason}. It was not changed. Replace it with an intact"
+        " copy, or move it out of the folder; the run then continues with a new archive"
     )
 
 
@@ -187,7 +190,7 @@ def _make_record(kind: str, uri: str, payload: bytes, content_type: str, digest:
 
 
 def _exchange_records(exchange: Exchange) -> list[bytes]:
-    """The response and the request to it, concurrent, each a separate member."""
+    """The records of a response and its request, which refer to each other. Each is a separate gzip member."""
     writer = WARCWriter(BytesIO(), gzip=True, warc_version="1.1")
     digest = {"WARC-Payload-Digest": f"sha256:{hex_digest(exchange.body)}"}
     cut = {"WARC-Truncated": exchange.truncated} if exchange.truncated else {}
@@ -220,19 +223,20 @@ def _write_record(record: ArcWarcRecord) -> bytes:
 
 
 class _RawHead(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
-    """The head of a response, whatever bytes a site puts into it."""
+    """The head of a response, with any bytes that a site put into it."""
 
     def __init__(self, head: bytes) -> None:
         super().__init__("as it came", [])
         self._head = head
 
     def compute_headers_buffer(self, header_filter: object = None) -> None:
-        """Return what was received; warcio's own headers are ASCII."""
+        """Return the head as received. warcio itself would write only ASCII headers."""
         self.headers_buff = self._head
 
 
 def _response_head(exchange: Exchange) -> bytes:
-    """Status line and headers; those about a framing that the stored body no longer has are renamed."""
+    """The status line and headers. Headers that describe the framing of the transfer are renamed, because the stored
+    body no longer has this framing."""
     framing = {"transfer-encoding"} | ({"content-length"} if exchange.truncated else set())
     status = exchange.reason.encode("utf-8", "surrogateescape")
     lines = [f"{exchange.version} {exchange.status} ".encode() + status]
@@ -252,7 +256,7 @@ def _append(descriptor: int, content: bytes) -> None:
     """Append to a file opened for appending, entirely or not at all, from any thread.
 
     Raises:
-        OSError: the disk is full, say.
+        OSError: the data cannot be written, for example because the disk is full.
     """
     with _file_lock:
         before = os.fstat(descriptor).st_size

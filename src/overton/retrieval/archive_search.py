@@ -1,4 +1,5 @@
-"""Another run's archive as a search engine and as a source of pages: the same queries give the same hits and pages."""
+"""Another run's archive as a search engine and as a source of pages. A query returns the hits that the same query
+returned in the archived run."""
 
 from __future__ import annotations
 
@@ -24,24 +25,25 @@ from overton.retrieval.web import REDIRECTS, read_exchange
 from overton.untrusted import Limit, decode_json
 
 _MAX_PARTS_WITHOUT_RECORD = 10_000
-"""Compressed parts without a record after which a file is no archive: empty ones have twenty bytes, gigabytes of which
-would be read for many minutes."""
+"""After this many compressed parts without a record, a file does not count as an archive. An empty part has only twenty
+bytes, so reading gigabytes of empty parts would take many minutes."""
 
 _REDIRECT_STATUSES = set(map(str, REDIRECTS))
 _QUERY_PREFIX = query_urn("")
 
 
 class RecordPlace(NamedTuple):
-    """Where a record starts in the file, and the digest of its content as the record states it."""
+    """The position of a record in the file, and the digest of its content as stated in the record."""
 
     start: int
     digest: str
 
 
 class ArchiveIndex(NamedTuple):
-    """The content of an archive, by query name or address; of several records for one the last counts.
+    """The content of an archive: hits by the name of the query, pages and responses by address.
 
-    `pages` are as given to a model; `responses` came over the web.
+    If a query or an address has several records, the last one counts. `pages` are pages as given to a model;
+    `responses` are responses from the web.
     """
 
     path: Path
@@ -64,19 +66,21 @@ def archive_file(run: Path) -> Path:
     """The archive of a run folder, or the WARC file itself.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no archive.
     """
     path = run / ARCHIVE if run.is_dir() else run
     if not path.is_file():
-        raise InputError([Problem("archive", str(run), f"there is no {ARCHIVE}: name a run that searched or read")])
+        raise InputError(
+            [Problem("archive", str(run), (f"there is no {ARCHIVE}; name a run that searched or read pages"))]
+        )
     return path
 
 
 def contents_of(path: Path) -> ArchiveIndex:
-    """Read through an archive once, up to its end or a torn end left by a killed session.
+    """Index an archive in one pass. An incomplete last record, which a killed session left, is ignored.
 
     Raises:
-        InputError: it cannot be read, is damaged, or has no records.
+        InputError: the archive cannot be read, is damaged, or has no records.
     """
     contents = ArchiveIndex(path, {}, {}, {})
     found = 0
@@ -93,7 +97,7 @@ def contents_of(path: Path) -> ArchiveIndex:
             reason = f"is damaged at byte {error.byte or 0:,} ({error.reason}): use a sound copy"
             raise InputError([Problem("archive", str(path), reason)]) from None
     if not found:
-        reason = "contains no WARC records, each compressed separately (as in .warc.gz files)"
+        reason = "does not contain separately compressed WARC records, as .warc.gz files do"
         raise InputError([Problem("archive", str(path), reason)])
     return contents
 
@@ -116,7 +120,7 @@ def _digest_records(places: dict[str, RecordPlace]) -> str:
 
 
 class ArchivedSearch:
-    """Answers the archived run's queries with the hits that it got."""
+    """A search engine that answers the queries of an archived run with the hits in the archive."""
 
     def __init__(self, load: Callable[[], ArchiveIndex], identity: str, top: int) -> None:
         self.identity = f"{identity}+top{top}"
@@ -131,7 +135,7 @@ class ArchivedSearch:
         """The hits that the archived run got for exactly this query.
 
         Raises:
-            RejectedError: it did not make this query.
+            RejectedError: the archived run did not make this query.
         """
         place = self._contents.hits.get(query_urn(query))
         if place is None:
@@ -151,7 +155,8 @@ class ArchivedSearch:
 
 
 class ArchivedPages:
-    """Reads pages as the archived run read them, or from its web responses if it kept only those."""
+    """A page source that returns pages as the archived run read them. If the archive has only web responses, the pages
+    are extracted from the responses."""
 
     def __init__(self, load: Callable[[], ArchiveIndex], identity: str, limits: FetchLimits) -> None:
         self.identity = identity
@@ -164,7 +169,7 @@ class ArchivedPages:
         return self._load()
 
     async def read(self, url: str, archive: Archive | None) -> Page:
-        """The page at `url`; one missing from the archive counts as skipped."""
+        """The page at `url`. A page that is not in the archive counts as skipped."""
         try:
             record = self._find_record(self._contents.pages, url)
             return await self._read_from_responses(url) if record is None else _read_page(record)
@@ -195,12 +200,12 @@ class ArchivedPages:
             raise PageSkipped("too large" if error.too_large else "damaged in the archive") from None
 
     async def close(self) -> None:
-        """Stop the readers."""
+        """Stop the processes that extract text."""
         await self._readers.close()
 
 
 _HITS_LIMIT = Limit(1 << 24)
-_MAX_EXPANSION = 4  # the most bytes of JSON text that a fetched byte of a page can become
+_MAX_EXPANSION = 4  # one byte of a fetched page becomes at most so many bytes of JSON text
 _decode_ranked = msgspec.json.Decoder(ArchivedHits).decode
 _decode_page = msgspec.json.Decoder(Page).decode
 
@@ -209,7 +214,7 @@ def _read_record(path: Path, place: RecordPlace, limit: Limit) -> ArcWarcRecord:
     """The record at a place.
 
     Raises:
-        Unreadable: there is no longer one within the limit.
+        Unreadable: the place no longer has a record within the size limit.
         AccessError: the file can no longer be read.
     """
     try:
@@ -222,14 +227,14 @@ def _read_page(record: ArcWarcRecord) -> Page:
     try:
         return decode_json(record.raw_stream.read(), _decode_page)
     except Unreadable:
-        raise PageSkipped("not in the archive") from None  # another tool's metadata about the page
+        raise PageSkipped("not in the archive") from None  # metadata that another tool wrote about the page
 
 
 def _exchange_of(address: str, record: ArcWarcRecord) -> Exchange:
     """The exchange in a response record.
 
     Raises:
-        PageSkipped: it was not successful, or is incomplete.
+        PageSkipped: the response is an error or a redirect, or is incomplete.
     """
     status = record.http_headers.get_statuscode()
     if status != "200":

@@ -1,4 +1,4 @@
-"""One request, one response: over guarded connections, within limits, as received."""
+"""A client that sends single requests over guarded connections, within limits, and returns the response as received."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _HEADER_BYTES = 16_384
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request and its response as they went over the wire.
+    """A request and its response as sent and received.
 
-    `body` is as received (the content encoding not undone), without chunk framing; `truncated` is '' or why it is
-    incomplete, in WARC's words ('length', 'time', 'disconnect', 'unspecified' if it was not wanted).
+    `body` is the body as received: without chunk framing, but still with its content encodings. `truncated` is the
+    reason why the body is incomplete, in WARC's words ('length', 'time', 'disconnect', or 'unspecified' if the body was
+    not needed). It is '' if the body is complete.
     """
 
     url: URL
@@ -41,10 +42,11 @@ class Exchange:
 
 
 class GuardedHttp:
-    """Requests one address at a time; follows nothing, keeps no cookie, uses no proxy or credentials.
+    """A client that requests one address at a time. It follows no redirects, keeps no cookies, and uses no proxy or
+    credentials.
 
-    Hosts that the user allowed by name are reached through a separate connector, all others through the guarded one.
-    Sessions are made at the first request, inside the running loop.
+    Hosts that the user allowed by name are reached through a separate connector, and all other hosts through the
+    guarded connector. Sessions are made at the first request, inside the running loop.
     """
 
     def __init__(self, limits: FetchLimits, resolver: AbstractResolver | None = None) -> None:
@@ -53,12 +55,13 @@ class GuardedHttp:
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def get(self, url: URL, *, seconds: float, most: int, any_type: bool = False) -> Exchange:
-        """Request once. Bodies are read only of successes, and only of types that contain text unless `any_type`.
+        """Send one request. The body is read only if the request succeeded. Unless `any_type` is set, the body must
+        also have a type that contains text.
 
-        A body of more than `most` bytes is cut there and marked.
+        A body of more than `most` bytes is truncated to `most` bytes, and marked as truncated.
 
         Raises:
-            PageSkipped: no answer, not in time, or not at a public address.
+            PageSkipped: no answer came in time, or the address is not public.
         """
         session = self._session(allowed=self._limits.allows(url.host or ""))
         timeout = aiohttp.ClientTimeout(total=max(seconds, 0.001), sock_connect=min(10.0, max(seconds, 0.001)))
@@ -66,7 +69,7 @@ class GuardedHttp:
             async with session.get(url, timeout=timeout, allow_redirects=False) as response:
                 return await _read_exchange(response, most, any_type)
         except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
-            # A URL that cannot be sent is a ValueError; uvloop has RuntimeErrors for sockets.
+            # A URL that cannot be sent raises a ValueError; uvloop raises RuntimeErrors for sockets.
             raise _why_skipped(error) from None
 
     def _session(self, *, allowed: bool) -> aiohttp.ClientSession:
@@ -139,7 +142,8 @@ def _decode_latin1(raw: bytes) -> str:
 
 
 def _why_skipped(error: BaseException) -> PageSkipped:
-    """The reason for a request that got no response. Errors' own texts may contain addresses and are left out."""
+    """The reason why a request got no response. The texts of errors are left out, because they may contain
+    addresses."""
     if _is_private(error):
         return PageSkipped("private address")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -159,7 +163,7 @@ def _why_skipped(error: BaseException) -> PageSkipped:
 
 
 def _is_private(error: BaseException | None) -> bool:
-    """Whether the guard blocked at least one of a name's addresses while no other answered."""
+    """Whether the guard blocked at least one of a name's addresses, and no other address answered."""
     while error is not None:
         inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
         if isinstance(error, PrivateAddressError) or "private address" in str(inner):

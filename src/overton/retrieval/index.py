@@ -1,6 +1,6 @@
-"""Collections: pages that are searched and read without a network, including those that come with Overton.
+"""Collections of pages that are searched and read without a network, including the pages that come with Overton.
 
-A search is BM25 over titles and texts with English stemming, in a Tantivy index.
+The search ranks pages by BM25 over titles and texts, with English stemming, in a Tantivy index.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SEARCHED_FIELDS = ["title", "text"]
 
 
 class StoredPage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One page of a collection. `url` is unique in it; `date` is YYYY-MM-DD or ''."""
+    """One page of a collection. `url` is unique in the collection; `date` is YYYY-MM-DD or ''."""
 
     url: str
     text: str
@@ -43,7 +43,7 @@ class StoredPage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def body(self) -> bytes:
-        """Its text, in place of the bytes of a page from the web."""
+        """The page's text as bytes. For a page from the web, it is the body as received."""
         return self.text.encode("utf-8", "replace")
 
 
@@ -53,7 +53,7 @@ def _page_digest(page: StoredPage) -> str:
 
 
 def _collection_digest(pages: Iterable[tuple[str, str]]) -> str:
-    """The SHA-256 of a collection's `(url, _page_digest)` pairs, in hexadecimal, whatever the order of its pages."""
+    """The SHA-256 of a collection's `(url, _page_digest)` pairs, in hexadecimal. The order of pages does not matter."""
     whole = sha256()
     for url, digest in sorted(pages):
         whole.update(f"{digest} {url}\n".encode("utf-8", "replace"))
@@ -61,10 +61,11 @@ def _collection_digest(pages: Iterable[tuple[str, str]]) -> str:
 
 
 class _IndexDescription(msgspec.Struct, frozen=True):
-    """An index folder's description: its format, its collection's digest (hexadecimal) and number of pages.
+    """The description of an index folder: the format, and the digest (hexadecimal) and number of pages of the
+    collection.
 
-    `files` are the SHA-256 of the index's own files: Tantivy is not given damaged ones, since some end the process. An
-    index made by an earlier version has none.
+    `files` has the SHA-256 of each index file. Overton checks these hashes before it opens the index, because a damaged
+    file can make Tantivy end the process. An index made by an earlier version has no `files`.
     """
 
     format: int
@@ -77,7 +78,7 @@ _decode_description = msgspec.json.Decoder(_IndexDescription).decode
 
 
 class CollectionIndex:
-    """A collection that can be searched and read. `digest` is the same for the same pages, wherever they are stored."""
+    """A collection that can be searched and read. `digest` depends only on the pages, not on where they are stored."""
 
     def __init__(self, index: tantivy.Index, about: _IndexDescription, place: Path | None = None) -> None:
         index.reload()
@@ -88,9 +89,10 @@ class CollectionIndex:
         self._searcher = index.searcher()
 
     def find(self, query: str, top: int) -> tuple[Hit, ...]:
-        """The `top` pages that match any word of the query, best first; of equal scores the lower address first.
+        """Find the `top` pages that match any word of the query, best first. Pages with equal scores are in the order
+        of their addresses.
 
-        A query consists of words only: the operators of query languages have no meaning here.
+        A query consists of words only. Operators of query languages have no effect.
         """
         with _report_damage(self._place):
             return self._search(query, top)
@@ -109,7 +111,7 @@ class CollectionIndex:
         )
 
     def page(self, url: str) -> StoredPage | None:
-        """The page at exactly this address, None if the collection has none."""
+        """The page at exactly this address; None if the collection lacks it."""
         with _report_damage(self._place):
             return self._find_page(url)
 
@@ -128,7 +130,7 @@ class _Snippets:
         self._generator = generator
 
     def __call__(self, document: tantivy.Document) -> str:
-        """The part of a text that matches best, or its start if only the title does."""
+        """The best-matching excerpt of a text, or the start of the text if only the title matches."""
         fragment = self._generator.snippet_from_doc(document).fragment()
         return " ".join((fragment or str(document.get_first("text"))[:_SNIPPET_CHARS]).split())
 
@@ -143,13 +145,13 @@ def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
     """Write an index of the pages into an empty folder.
 
     Raises:
-        RunError: it cannot be written.
+        RunError: the index cannot be written.
     """
     try:
         with panics_as_unreadable():
             index = tantivy.Index(_schema(), path=str(folder))
             about = _fill(index, pages)
-    except (OSError, ValueError, Unreadable) as error:  # Tantivy reports disk errors in these ways
+    except (OSError, ValueError, Unreadable) as error:  # Tantivy reports disk errors as one of these
         raise cannot_be_written(folder, error) from error
     about = msgspec.structs.replace(about, files=_file_digests(folder))
     write_atomic(folder / _ABOUT_FILE, [msgspec.json.encode(about)])
@@ -157,7 +159,7 @@ def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
 
 
 def _file_digests(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each of Tantivy's files, in hexadecimal, by name, without its locks."""
+    """The SHA-256 of each of Tantivy's files, in hexadecimal, by name. Lock files are left out."""
     return {path.name: _file_digest(path) for path in sorted(folder.iterdir()) if path.suffix != ".lock"}
 
 
@@ -167,19 +169,19 @@ def _file_digest(file: Path) -> str:
 
 
 def _check_files(folder: Path, digests: dict[str, str]) -> None:
-    """Refuse files that are not those written; names are looked up in the folder, never followed out of it.
+    """Refuse an index with changed files. Names that lead out of the folder are not followed.
 
     Raises:
-        InputError: one is missing or has changed.
+        InputError: a file is missing or has changed.
     """
     present = {path.name: path for path in folder.iterdir() if path.is_file()}
     for name, digest in digests.items():
         if name not in present or _file_digest(present[name]) != digest:
-            raise _unusable_error(folder, f"the index is damaged ({name} is not as written): index the pages again")
+            raise _unusable_error(folder, f"the index is damaged ({name} was changed); index the pages again")
 
 
 def about_index(folder: Path) -> _IndexDescription:
-    """The description of the index in a folder; its pages are not read.
+    """The description of the index in a folder. The pages are not read.
 
     Raises:
         InputError: there is no index, or it has another format.
@@ -201,10 +203,10 @@ def about_index(folder: Path) -> _IndexDescription:
 
 
 def open_index(folder: Path) -> CollectionIndex:
-    """The index in a folder that `build_index` wrote.
+    """The index that `build_index` wrote into a folder.
 
     Raises:
-        InputError: there is no index, it has another format, or it is damaged.
+        InputError: there is no index, or the index has another format or is damaged.
     """
     about = about_index(folder)
     with _report_damage(folder):
@@ -214,7 +216,8 @@ def open_index(folder: Path) -> CollectionIndex:
 
 @contextmanager
 def _report_damage(folder: Path) -> Iterator[None]:
-    """Report what a damaged index makes Tantivy raise, on opening or when a part is first needed."""
+    """Turn Tantivy's errors about a damaged index into input errors. They occur when the index is opened, or when a
+    part of it is first used."""
     try:
         with panics_as_unreadable():
             yield
@@ -238,7 +241,8 @@ def _schema() -> tantivy.Schema:
 
 
 def _fill(index: tantivy.Index, pages: Iterable[StoredPage]) -> _IndexDescription:
-    writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: scores then do not depend on which was faster
+    # One thread, because scores would depend on which thread was faster.
+    writer = index.writer(_HEAP_BYTES, num_threads=1)
     digests: list[tuple[str, str]] = []
     for page in pages:
         writer.add_document(tantivy.Document(url=[page.url], title=[page.title], date=[page.date], text=[page.text]))
@@ -254,7 +258,8 @@ def _page_of(document: tantivy.Document) -> StoredPage:
 
 
 class LocalSearch:
-    """Searches a collection; at most `top` hits per query. `load` opens it at the first search."""
+    """A search engine for a collection, with at most `top` hits per query. `load` opens the collection at the first
+    search."""
 
     def __init__(self, load: Callable[[], CollectionIndex], identity: str, top: int) -> None:
         self.identity = f"{identity}+top{top}"
@@ -274,7 +279,7 @@ class LocalSearch:
 
 
 class LocalPages:
-    """Reads the pages of a collection, which are already text."""
+    """A source of pages that reads a collection, whose pages are already text."""
 
     def __init__(self, load: Callable[[], CollectionIndex], identity: str) -> None:
         self.identity = identity
@@ -285,7 +290,7 @@ class LocalPages:
         return self._load()
 
     async def read(self, url: str, archive: Archive | None) -> Page:
-        """The page at `url`; one missing from the collection counts as skipped."""
+        """The page at `url`. A page that is not in the collection counts as skipped."""
         stored = self._collection.page(url)
         if stored is None:
             return Page(url, skipped="not in the collection")
@@ -314,5 +319,5 @@ def starter_digest() -> str:
 
 @lru_cache(maxsize=1)
 def starter_index() -> CollectionIndex:
-    """The starter pages, indexed in memory: a fraction of a second, once per process."""
+    """The starter pages, indexed in memory once per process, which takes a fraction of a second."""
     return index_in_memory(_starter_pages())

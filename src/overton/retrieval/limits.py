@@ -1,4 +1,4 @@
-"""Limits of a fetch: its cost, the hosts it may reach, its agent name, and the kinds of bodies it reads."""
+"""Limits on fetching pages: size, time, allowed hosts, the agent name, and the types of bodies that are read."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ ARCHIVE = "pages.warc.gz"
 """The archive's name in a run folder."""
 
 _AGENT = f"OvertonBot/{__version__} (Overton, a study of language models)"
-"""The agent name under which pages are fetched; in robots.txt files, OvertonBot."""
+"""The agent name under which pages are fetched. Sites' robots.txt files call it OvertonBot."""
 
 
 @dataclass(frozen=True)
 class FetchLimits:
-    """How pages are fetched.
+    """The limits for fetching pages.
 
-    `allow` has the hosts (names or IP literals, in lower case) that may be private, on any port; `max_bytes` bounds
-    a page's body as received and again once decompressed; `timeout` is in seconds for all requests of one attempt,
-    without waiting for a host's turn; at most `per_host` connections go to a host at a time, started at least `delay`
-    seconds apart.
+    `allow` has the hosts (names or IP literals, in lower case) that may have private addresses and any port.
+    `max_bytes` limits a page's body both before and after decompression. `timeout` limits the seconds that all requests
+    of one attempt take together. The wait for a host's turn does not count. Each host gets at most `per_host`
+    connections at a time, started at least `delay` seconds apart.
     """
 
     allow: frozenset[str] = frozenset()
@@ -44,10 +44,10 @@ class FetchLimits:
 
 
 class PageSkipped(Exception):
-    """A page cannot be read: `reason` in a word or two.
+    """A page cannot be read.
 
-    `again` says that a retry may succeed, `wait` after how many seconds the host wants it; `network` that nothing
-    answered, which may be the fault of our own network.
+    `reason` is a word or two. `again` means that a retry may succeed, and `wait` is the number of seconds that the host
+    wants before a retry. `network` means that the host did not answer, possibly because this machine's network is down.
     """
 
     def __init__(self, reason: str, *, again: bool = False, wait: float | None = None, network: bool = False) -> None:
@@ -77,23 +77,24 @@ _MARGIN_BYTES = 1 << 17
 
 
 def declared_type(headers: Mapping[str, str]) -> str:
-    """The media type that the headers declare, in lower case, '' if none."""
+    """The media type that the headers declare, in lower case; '' if they declare none."""
     return headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def declared_charset(content_type: str) -> str:
-    """The charset in a Content-Type header, '' if there is none."""
+    """The charset in a Content-Type header; '' if the header has none."""
     found = _CHARSET.search(content_type)
     return found[1].lower() if found else ""
 
 
 def is_text(media_type: str) -> bool:
-    """Whether a type contains text that can be extracted; an undeclared one may."""
+    """Whether text can be extracted from a body of this type. True if no type was declared."""
     return media_type in _TEXT_TYPES
 
 
 def sniffed(body: bytes) -> str:
-    """The type of a body that is not text, whatever was declared ('application/pdf', 'binary'), '' if it may be."""
+    """The type of a body that is not text ('application/pdf', 'binary'), '' if the body may be text. The declared type
+    is ignored."""
     start = body[:1024].lstrip()
     for magic, media_type in _MAGIC:
         if start.startswith(magic):
@@ -102,12 +103,13 @@ def sniffed(body: bytes) -> str:
 
 
 def inflate(body: bytes, encoding: str, most: int, *, cut: bool = False) -> bytes:
-    """The body with its content encodings undone: gzip and deflate, the only ones requested.
+    """The body with its content encodings undone. Only gzip and deflate can be undone, because Overton requests no
+    other encoding.
 
-    With `cut`, a body longer than `most` bytes or ending early is returned as far as it goes.
+    With `cut`, a body that ends early is returned as far as it goes, and a body of more than `most` bytes is cut.
 
     Raises:
-        PageSkipped: it would be larger than `most` bytes, is damaged, or has another encoding.
+        PageSkipped: the body would be larger than `most` bytes, is damaged, or has another encoding.
     """
     codings = [name for part in encoding.lower().split(",") if (name := part.strip()) not in {"", "identity"}]
     if len(codings) > _MOST_CODINGS or any(name not in _WINDOW_BITS for name in codings):

@@ -1,4 +1,4 @@
-"""The pages in a folder of text, HTML and JSON lines."""
+"""Pages from a folder of text files, HTML files and JSON lines."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _ADDRESS = re.compile(r"[^\s\x00-\x1f\x7f]{1,4096}")
 
 @dataclass
 class FolderOfPages:
-    """Reads a folder's pages one after the other, in the order of their paths, and notes problems on the way.
+    """A reader of a folder's pages, in the order of their paths. It also collects problems.
 
-    A text or HTML file is a page whose address is `file:///` and its path in the folder. A line of a `.jsonl` file is
-    one with `url` and `text`, and optionally `title` and `date` (YYYY-MM-DD). `skipped` counts other files by their
-    suffix; hidden files are ignored.
+    A text or HTML file is one page, whose address is `file:///` and the path in the folder. Each line of a `.jsonl`
+    file is one page, with `url` and `text`, and optionally `title` and `date` (YYYY-MM-DD). `skipped` counts other
+    files by their suffix; hidden files are ignored.
     """
 
     folder: Path
@@ -117,7 +117,7 @@ class FolderOfPages:
 
 
 def _unusable_keys(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each key of a line that cannot be used, with the reason."""
+    """Each key of a JSON line whose value cannot be used, with the reason."""
     for key in ("url", "text"):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
             yield key, "is missing" if key not in entry else "is not text, or is empty"

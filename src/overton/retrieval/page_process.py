@@ -1,6 +1,8 @@
-"""Pages are parsed in separate processes: one that hangs, crashes or fills memory costs only itself.
+"""Extraction of pages in separate processes. If a page makes its process hang, crash or use too much memory, only that
+page is lost.
 
-`ExtractionProcesses` starts them and `main` is what each of them runs; jobs and answers go over its input and output.
+`ExtractionProcesses` starts the processes, each of which runs `main`. Jobs and results pass through standard input and
+output.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class ExtractionProcesses:
         """The page's content.
 
         Raises:
-            PageSkipped: it could not be parsed, or not in time.
+            PageSkipped: the page could not be parsed, or parsing took too long.
             UnavailableError: no process could be started.
         """
         async with self._places:
@@ -70,13 +72,14 @@ class ExtractionProcesses:
             await self._end(process)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        # A process that a page may take over knows no key: it does not get the environment.
+        # A malicious page might take over the process. So the process does not get the environment, which contains
+        # keys.
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                "-P",  # no code from the folder in which a run is started
+                "-P",  # do not import code from the folder in which a run is started
                 "-m",
                 "overton.retrieval.page_process",
                 stdin=asyncio.subprocess.PIPE,
@@ -114,11 +117,12 @@ async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> Page
 
 
 def main() -> None:
-    """Answer each job on standard input, framed by its length in 4 bytes, on standard output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the run still reads what it has
+    """Read jobs from standard input and write results to standard output, each preceded by its length in 4 bytes."""
+    # Ctrl-C reaches the whole process group, but the run still needs the text of pages whose extraction has started.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _limit_memory()
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # so that a library's prints do not mix with frames
+    os.dup2(2, 1)  # so that texts printed by a library do not mix with results
     import trafilatura  # noqa: F401 (so that the first answer means ready)
 
     while size := source.read(4):
@@ -128,7 +132,7 @@ def main() -> None:
 def _answer(content: bytes) -> bytes:
     try:
         return _encode(extract(_decode_job(content)))
-    except RecursionError:  # a page of nested brackets
+    except RecursionError:  # deeply nested tags, for example
         return _encode(PageText())
 
 

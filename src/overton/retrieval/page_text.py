@@ -1,4 +1,4 @@
-"""From the bytes of a page to its readable text, its title and its date."""
+"""The readable text, the title and the date of a page, extracted from its bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DATES = {"original_date": True, "extensive_search": False, "outputformat": "%Y-
 
 
 class PageBody(msgspec.Struct, frozen=True):
-    """A body to read: its bytes, the charset declared in its headers ('' for none), and its type."""
+    """A body to read: its bytes, the charset declared in the headers ('' if undeclared), and its type."""
 
     body: bytes
     charset: str = ""
@@ -20,7 +20,7 @@ class PageBody(msgspec.Struct, frozen=True):
 
 
 class PageText(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A page's content; `text` is '' if it has none, `date` is YYYY-MM-DD or ''."""
+    """A page's content. `text` is '' if the page has no text; `date` is YYYY-MM-DD or ''."""
 
     text: str = ""
     title: str = ""
@@ -47,12 +47,12 @@ _BLANK_LINES = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
 
 
 def clean(text: str) -> str:
-    """The text without control characters and halves of surrogate pairs, with single blank lines."""
+    """The text without control characters, lone surrogates and repeated blank lines."""
     return _BLANK_LINES.sub("\n\n", _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))).strip()
 
 
 def one_line(value: object) -> str:
-    """A title or the like on one line, without control characters; '' if it is not text."""
+    """A short text, such as a title, on one line and without control characters; '' if the value is not text."""
     return " ".join(_CONTROLS.sub("", value).split()) if isinstance(value, str) else ""
 
 
@@ -65,14 +65,16 @@ _KNOWN_CHARSET = re.compile(
     r"macintosh",
     re.IGNORECASE,
 )
-"""Charsets of pages. Python's codecs include other things as well, such as decompressors."""
+"""The charsets that a page may declare. Python's list of codecs would not do, because it also includes decompressors,
+for example."""
 
 
 def page_source(body: bytes, charset: str = "") -> str:
-    """The text of a page. `charset` is the one declared in its headers, '' for none.
+    """The text of a page. `charset` is the charset declared in the headers, '' if undeclared.
 
-    A byte order mark is trusted first, then the declarations (header, then document) if the bytes conform, then UTF-8,
-    then what the bytes look like; what cannot be decoded becomes U+FFFD.
+    The charset is taken from a byte order mark if there is one. Otherwise the declarations are tried (header, then
+    document), then UTF-8, and finally a guess from the bytes. A charset is used only if the bytes conform to it. Bytes
+    that cannot be decoded become U+FFFD.
     """
     for mark, codec in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
@@ -98,7 +100,8 @@ def _decode_strictly(body: bytes, label: str) -> str | None:
 
 
 def _python_codec(label: str) -> str:
-    """The codec that the label means on the web (the WHATWG's table): Latin-1 there is Windows' code page 1252."""
+    """Python's codec for a charset label as used on the web (the WHATWG's table). For example, Latin-1 means Windows
+    code page 1252 there."""
     if label in {"ascii", "us-ascii", "latin1", "latin-1", "iso-8859-1", "iso8859-1"}:
         return "cp1252"
     if label in {"gb2312", "gbk"}:

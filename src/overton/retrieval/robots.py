@@ -1,4 +1,5 @@
-"""Each site's robots.txt (RFC 9309): which of its pages may be fetched, and the pause that it asks for."""
+"""The robots.txt file of each site (RFC 9309). It states which pages may be fetched and how long to pause between
+requests."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from overton.retrieval.http import Exchange
 from overton.retrieval.limits import PageSkipped, inflate
 
 ROBOTS_BYTES = 512 * 1024
-"""Bytes read of a robots.txt; RFC 9309, section 2.5, requires at least 500 KiB."""
+"""The number of bytes to read of a robots.txt file. RFC 9309, section 2.5, requires at least 500 KiB."""
 _MAX_DELAY_S = 10.0
 _MAX_SITES = 2_048
 
@@ -23,18 +24,19 @@ _AskSite = Callable[[URL], Awaitable[Exchange]]
 class Robots:
     """The robots.txt of each site, fetched when first needed and kept.
 
-    If there is none (400 to 499) all may be read; if it cannot be fetched (500 to 599, 429, time-outs, endless
-    redirects) nothing may (RFC 9309, section 2.3.1). `ask` fetches an address, following redirects.
+    If a site has no such file (status 400 to 499), all its pages may be read. If the file cannot be fetched (status 500
+    to 599 or 429, time-outs, endless redirects), no page may be read (RFC 9309, section 2.3.1). `ask` fetches an
+    address, following redirects.
     """
 
     def __init__(self, ask: _AskSite, agent: str) -> None:
         self._ask = ask
-        self._agent = agent.partition("/")[0]  # robots.txt files name the product, not its version
+        self._agent = agent.partition("/")[0]  # robots.txt files name the product without its version
         self._sites: OrderedDict[URL, asyncio.Task[Protego]] = OrderedDict()
         self._failed: OrderedDict[URL, None] = OrderedDict()
 
     async def check(self, url: URL) -> float:
-        """Seconds that the site wants between requests, 0 if it does not say (at most 10 are respected).
+        """Return the delay in seconds that the site asks for between requests, limited to 10; 0 if it asks for none.
 
         Raises:
             PageSkipped: the site does not allow this page to be read, or does not answer.
@@ -50,9 +52,9 @@ class Robots:
             task = self._sites[origin] = asyncio.ensure_future(self._fetch(origin))
             self._forget_oldest()
         try:
-            return await asyncio.shield(task)  # others may wait for it too
+            return await asyncio.shield(task)  # other tasks may wait for it too
         except PageSkipped as unread:
-            # Fetched again for a page's second try; nothing is kept from a network that was down.
+            # A retry of the page fetches the file again, because a failure of the network must not be kept.
             if self._sites.get(origin) is task and (unread.network or origin not in self._failed):
                 del self._sites[origin]
                 self._failed[origin] = None

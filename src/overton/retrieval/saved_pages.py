@@ -1,4 +1,4 @@
-"""Web pages that somebody saved, as HTML files or in a WARC archive. Nothing is fetched."""
+"""Web pages saved as HTML files or in a WARC archive. Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNOREC
 
 @dataclass(frozen=True)
 class SavedPage:
-    """The HTML of a page. `place` is what problems call it, `name` its file's name without its suffix, and `url` its
-    address, '' if the file does not say."""
+    """The HTML of a page. `place` is the location that messages name. `name` is the file's name without its suffix.
+    `url` is the page's address, or '' if the file does not contain the address."""
 
     place: str
     name: str
@@ -36,11 +36,11 @@ class SavedPage:
 
 
 def saved_pages(path: Path) -> Iterator[SavedPage | Problem]:
-    """The pages of an HTML file, of an archive (.warc.gz), or of all of these in a folder, by name; a problem for each
-    that cannot be read.
+    """Read the pages of an HTML file, of an archive (.warc.gz), or of all such files in a folder, sorted by name. A
+    page that cannot be read becomes a problem.
 
     Raises:
-        InputError: there is nothing of this kind, or a folder has more than 10,000 files of it.
+        InputError: there is no such file, or a folder has more than 10,000 such files.
     """
     for file in _files_at(path):
         if file.name.lower().endswith(_ARCHIVES):
@@ -59,7 +59,7 @@ def _files_at(path: Path) -> list[Path]:
         raise InputError([Problem(str(path), "", f"cannot be read: {error.strerror}")]) from error
     files = [file for file in inside if file.is_file() and file.name.lower().endswith((*_PAGES, *_ARCHIVES))]
     if not files or len(files) > _MOST_PAGES:
-        reason = f"has more than {_MOST_PAGES:,} pages" if files else f"is or has no saved page ({kinds})"
+        reason = f"has more than {_MOST_PAGES:,} pages" if files else f"is not a saved page and contains none ({kinds})"
         raise InputError([Problem(str(path), "", reason)])
     return files
 
@@ -75,7 +75,7 @@ def _read_page(file: Path) -> SavedPage | Problem:
 
 
 def _archived(file: Path) -> Iterator[SavedPage | Problem]:
-    """The pages in the archive's responses, without redirects, errors and files of other types."""
+    """The pages in an archive's responses. Redirects, errors and files of other types are left out."""
     try:
         for head in record_heads(file):
             if head.kind == "response" and (found := _read_response(file, head)) is not None:

@@ -1,7 +1,7 @@
-"""Search engines on the web, over one client.
+"""Search engines on the web, which share one client.
 
-Google's search API ends on 1 January 2027. Runs that began with it go on with it; new ones search Google through
-`serper`.
+Google's own search API ends on 1 January 2027. Runs that began with this API can still be continued, but new runs
+search Google through `serper`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ class Answer:
 
 
 class SearchClient:
-    """One search service. `name` is its spec for errors; no error, log or repr contains a key.
+    """A client of a search service. `name` is the spec, by which errors refer to the service. No error, log or repr
+    contains a key.
 
-    Redirects are not followed, cookies not kept, and no proxy or credentials are taken from the environment.
+    Redirects are not followed, cookies are not kept, and no proxy or credentials are taken from the environment.
     """
 
     def __init__(self, name: str, url: str, *, keys: Sequence[ApiKey] = (), timeout: float = 30.0) -> None:
@@ -76,7 +77,7 @@ class SearchClient:
         outcome = await self._exchange(method, headers or {}, query)
         if isinstance(outcome, Answer):
             return outcome
-        # Raised here, outside any handler of client errors: those contain the request's address and headers.
+        # Raise outside the `except` block, so that the client error, with its address and headers, is not attached.
         raise outcome
 
     async def _exchange(
@@ -90,7 +91,7 @@ class SearchClient:
         except PageSkipped as unread:
             return self.malformed(unread.reason)
         except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
-            # Time-outs are OSErrors; unreadable headers are ValueErrors; uvloop has RuntimeErrors.
+            # Time-outs are OSErrors, unreadable headers are ValueErrors, and uvloop raises RuntimeErrors.
             return self._error_for(error)
 
     def _open(self) -> aiohttp.ClientSession:
@@ -114,19 +115,19 @@ class SearchClient:
             await session.close()
 
     def unavailable(self, kind: str, reason: str, wait: float | None = None) -> UnavailableError:
-        """An error worth retrying."""
+        """The error for a failure that a retry may avoid."""
         return UnavailableError(kind, f"{self.name}: {self.hidden(reason)}", retry_after=wait)
 
     def refused(self, kind: str, reason: str) -> AccessError:
-        """An error for every query."""
+        """The error for a service that refuses every query."""
         return AccessError(kind, f"{self.name}: {self.hidden(reason)}")
 
     def rejected(self, kind: str, reason: str) -> RejectedError:
-        """A permanent error for this query."""
+        """The error for a query that the service will never answer."""
         return RejectedError(kind, f"{self.name}: {self.hidden(reason)}")
 
     def other(self, answer: Answer, said: str) -> AnswerError:
-        """The error for a status that means the same for every service."""
+        """The error for a status that has the same meaning for every service."""
         suffix = f" ({answer.status}{': ' + said if said else ''})"
         if answer.status == 429:
             return self.unavailable("rate limit", f"too many requests{suffix}", retry_after(answer.headers))
@@ -143,14 +144,15 @@ class SearchClient:
         return self.unavailable("malformed", f"the answer cannot be read: {reason}")
 
     def hit(self, url: object, title: object, snippet: object) -> Hit | None:
-        """A result as journaled, each part on one line and without keys; None if there is no address."""
+        """Make a hit for the journal. Its texts are on one line each, without API keys. None if the result has no
+        address."""
         parts = [one_line(part) for part in (url, title, snippet)]
         for key in self._keys:
             parts = [key.hide_in_reply(part) for part in parts]
         return Hit(*parts) if parts[0] else None
 
     def hidden(self, text: str) -> str:
-        """The service's text for a message: without keys or control characters, and short."""
+        """The service's text, as used in messages: short, without API keys and control characters."""
         text = text[:_MAX_READ_CHARS]
         for key in self._keys:
             text = key.hide(text)
@@ -158,7 +160,8 @@ class SearchClient:
         return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."
 
     def _error_for(self, error: Exception) -> AnswerError:
-        """Client errors' own texts contain the address, and so perhaps a key: they are left out."""
+        """The error for a failed request. The client error's own text is left out, because its address may contain a
+        key."""
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return self.refused("certificate", "no secure connection: check its certificate and base_url")
         if isinstance(error, asyncio.TimeoutError):
@@ -172,9 +175,10 @@ class SearchClient:
 
 
 async def distinct_hits(page_of: Callable[[int], Awaitable[list[Hit]]], pages: int, top: int) -> tuple[Hit, ...]:
-    """The first `top` hits with different addresses, of at most so many pages, numbered from 1.
+    """Collect the first `top` hits with different addresses, and number them from 1. The number of result pages is
+    limited.
 
-    Pages are fetched until there are enough hits, or a page has none that is new.
+    Result pages are fetched until there are enough hits or a page has no new hits.
     """
     hits: dict[str, Hit] = {}
     for page in range(1, pages + 1):
@@ -203,10 +207,10 @@ def _decode_or_none(body: bytes) -> Any:
 
 
 def key_from(variable: str, place: str, *, needed: bool = True) -> ApiKey:
-    """The key in an environment variable; `place` is the spec that needs it, for errors.
+    """The key in an environment variable. `place` is the spec that needs the key, for messages.
 
     Raises:
-        InputError: it is needed and missing, or not a possible key.
+        InputError: the key is needed but missing, or cannot be a key.
     """
     value = os.environ.get(variable, "").strip()
     if not value and needed:
@@ -227,7 +231,7 @@ _MAX_RATE_WINDOW_S = 120.0  # a longer window is a quota, not a rate
 
 
 class Brave:
-    """Searches with Brave."""
+    """A search engine: Brave."""
 
     def __init__(self, service: SearchClient, key: ApiKey, top: int) -> None:
         self.identity = f"brave+top{top}"
@@ -295,10 +299,11 @@ class Brave:
 
 
 def _is_quota_used(headers: Mapping[str, str]) -> bool:
-    """Whether a quota's window (the month) has nothing left: '0, 0' remaining, '1, 1419704' to its reset."""
+    """Whether a quota for a long time, such as a month, is used up. The headers have one number per time window, such
+    as '0, 0' queries remaining and '1, 1419704' seconds to the reset."""
     left, resets = _read_numbers(headers, "X-RateLimit-Remaining"), _read_numbers(headers, "X-RateLimit-Reset")
     limits = _read_numbers(headers, "X-RateLimit-Limit") or [1.0] * len(left)
-    # A limit of 0 means a plan without one.
+    # A limit of 0 means that the plan has no limit.
     return any(n <= 0 and most > 0 and s > _MAX_RATE_WINDOW_S for n, s, most in zip(left, resets, limits, strict=False))
 
 
@@ -329,7 +334,7 @@ _BAD_KEY = re.compile(
 
 
 class Google:
-    """Searches with Google; `engine` is the search engine's id (cx). One request is billed per ten results."""
+    """A search engine: Google. `engine` is the search engine's id (cx). Google bills one request per ten results."""
 
     def __init__(self, service: SearchClient, key: ApiKey, engine: ApiKey, top: int) -> None:
         self.identity = f"google+top{top}"
@@ -374,7 +379,9 @@ class Google:
         said, everything = one_line(error.get("message")), _error_text(error)
         if answer.status in {403, 429} and _PER_DAY.search(everything):
             advice = f"the day's queries of the project of {self._key.variable} are used up: resume tomorrow (they are"
-            return self._service.refused("quota", f"{advice} renewed at midnight Pacific time) or raise it: {said}")
+            return self._service.refused(
+                "quota", f"{advice} renewed at midnight Pacific time) or raise the limit: {said}"
+            )
         if answer.status == 403 and re.search(r"rateLimitExceeded|userRateLimit", everything, re.IGNORECASE):
             return self._service.unavailable("rate limit", f"too many requests: {said}", retry_after(answer.headers))
         if _BAD_KEY.search(everything) or answer.status == 401:
@@ -393,7 +400,7 @@ class Google:
 
 
 def _error_text(error: dict[str, Any]) -> str:
-    """The whole error as text to search; '' if it is nested too deeply."""
+    """The whole error as text, in which to look for reasons; '' if it is nested too deeply."""
     try:
         return str(error)[:_GOOGLE_MAX_READ_CHARS]
     except RecursionError:
@@ -401,7 +408,7 @@ def _error_text(error: dict[str, Any]) -> str:
 
 
 class SearXNG:
-    """Searches with one instance of SearXNG; `host` is its name."""
+    """A search engine: one instance of SearXNG on `host`."""
 
     def __init__(self, service: SearchClient, host: str, top: int) -> None:
         self.identity = f"searxng/{host}+top{top}"
@@ -447,23 +454,24 @@ class SearXNG:
 
 
 def _silent_engines(silent: Any) -> str:
-    """The instance's report of engines without an answer, as in [["brave", "timeout"], ...]."""
+    """Text on the engines that did not answer, from the instance's report such as [["brave", "timeout"], ...]."""
     entries = silent if isinstance(silent, list) else []
     return ", ".join(" ".join(map(one_line, entry)) for entry in entries if isinstance(entry, list))
 
 
 SERPER_URL = "https://google.serper.dev/search"
 
-_SERPER_PAGE = 10  # results on a page of Google's
+_SERPER_PAGE = 10  # results on one of Google's pages
 _SPARE_PAGES = 2
-"""Pages asked for beyond those that would be enough: a page of Google's often has fewer than ten results."""
+"""The number of additional result pages that may be requested, because Google's pages often have fewer than ten
+results."""
 _LOCALE = {"gl": "us", "hl": "en"}
 """The country and the language of the results, so that they do not depend on the service's defaults."""
 _NO_CREDITS = re.compile(r"credit", re.IGNORECASE)
 
 
 class Serper:
-    """Searches Google through Serper. One request is billed per page of results."""
+    """A search engine: Google through Serper. Serper bills one request per page of results."""
 
     def __init__(self, service: SearchClient, key: ApiKey, top: int) -> None:
         self.identity = f"serper+top{top}"
@@ -502,7 +510,7 @@ class Serper:
         if 400 <= answer.status < 500 and _NO_CREDITS.search(said):
             advice = f"the credits of {self._key.variable} are used up: buy more, then resume"
             return self._service.refused("quota", f"{advice}: {said}")
-        # A refusal that is not JSON comes from something in between, and says nothing about the key.
+        # A refusal that is not JSON does not come from Serper itself but from a proxy, so the key may be valid.
         if answer.status == 401 or (answer.status == 403 and own):
             return self._service.refused("bad key", f"the key in {self._key.variable} is not accepted: {said}")
         if answer.status == 429:

@@ -1,4 +1,4 @@
-"""From a spec and its arguments to a search engine, or a source of pages, that answers."""
+"""Functions that open search engines and sources of pages, given their specs and arguments."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def open_search(
 ) -> Model:
     """Open the search engine that a spec names. No queries are made yet.
 
-    Specs are `starter`, `index/DIR`, `archive/RUN`, `serper`, `brave` and `searxng/http://HOST:PORT`. A run that is
-    `resumed` may still have `google`, which is refused for anything new. Arguments are
-    `top` (hits per query, 1 to 100: by default 20, 3 for the starter pages, all for an archive), `connections`, and for
-    services `timeout` (seconds) and `base_url`; the keyword `top` applies if the arguments have none. Without
-    `need_key`, a missing key is no error yet.
+    Specs are `starter`, `index/DIR`, `archive/RUN`, `serper`, `brave` and `searxng/http://HOST:PORT`. Only a `resumed`
+    run may still use `google`. All take the arguments `top` (hits per query, 1 to 100; by default 20, but 3 for the
+    starter pages and all hits for an archive) and `connections`. Services also take `timeout` (seconds) and `base_url`.
+    The keyword `top` applies if the arguments have no `top`. Without `need_key`, a missing key does not raise an error
+    yet.
 
     Raises:
-        InputError: the spec or its arguments are wrong, a key or a folder is missing, or the engine is only for runs
-            that began with it.
+        InputError: the spec or its arguments are wrong, a key or a folder is missing, or new runs may not use the
+            engine.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     parsed = _parse_spec(spec, _SEARCH_FORMS, "--search")
@@ -77,12 +77,12 @@ def open_search(
 def open_pages(spec: str, args: _Arguments = ()) -> Model:
     """Open the source of pages that a spec names. Nothing is fetched yet.
 
-    Specs are `starter`, `index/DIR`, `archive/RUN` and `web`. Arguments are `connections`; for `web` also `allow` (a
-    host, repeatable), `max_bytes`, `timeout` and `delay` (seconds), `per_host` and `agent`, see
-    `overton.retrieval.limits`; for an archive `max_bytes`.
+    Specs are `starter`, `index/DIR`, `archive/RUN` and `web`. All take the argument `connections`. An archive also
+    takes `max_bytes`. `web` also takes `allow` (a host, repeatable), `max_bytes`, `timeout` and `delay` (seconds),
+    `per_host` and `agent`; see `overton.retrieval.limits`.
 
     Raises:
-        InputError: the spec or its arguments are wrong, a folder is missing.
+        InputError: the spec or its arguments are wrong, or a folder is missing.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     parsed = _parse_spec(spec, _PAGE_FORMS, "--pages")
@@ -110,11 +110,10 @@ def _as_model(answerer: SearchAnswerer | PageAnswerer, connections: int, spec: _
 
 
 def reach_of(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:
-    """The addresses and folders that a search engine or a source of pages would reach, if they do not follow from its
-    kind alone.
+    """The addresses and folders that a search engine or a source of pages may reach because the user named them.
 
-    This excludes a search service's own address with its own variables, and the pages of the web, whose addresses are
-    guarded. Nothing is opened, no key is read.
+    A search service's usual address with its usual key is not included. Nor are ordinary web pages, because their
+    addresses are guarded. Nothing is opened, and no key is read.
 
     Raises:
         InputError: the spec or its arguments are wrong.
@@ -132,7 +131,8 @@ def reach_of(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]
 
 
 def pages_for(search: str) -> str:
-    """The source of pages that goes with a search engine: a collection's or an archive's own, otherwise the web.
+    """The spec of the source of pages that belongs to a search engine. It is the same spec if the engine searches a
+    collection or an archive; otherwise it is 'web'.
 
     Raises:
         InputError: there is no such search engine.
@@ -177,7 +177,7 @@ def _open_page_source(spec: _SourceSpec, values: dict[str, Any]) -> PageSource:
 
 
 def _collection_opener(spec: _SourceSpec) -> tuple[Callable[[], CollectionIndex], str]:
-    """A function that opens a collection, and its identity, known without opening it."""
+    """A function that opens a collection, and the collection's identity, which is known without opening it."""
     if spec.kind == "starter":
         from overton.retrieval.index import starter_digest, starter_index
 
@@ -198,7 +198,7 @@ def _archive_opener(spec: _SourceSpec) -> Callable[[], ArchiveIndex]:
 
 @lru_cache(maxsize=4)
 def _open_collection(folder: Path) -> CollectionIndex:
-    """One open index for search and pages."""
+    """Open an index. Search and pages share one open index."""
     from overton.retrieval.index import open_index
 
     return open_index(folder)
@@ -206,7 +206,8 @@ def _open_collection(folder: Path) -> CollectionIndex:
 
 @lru_cache(maxsize=4)
 def _read_archive(path: Path, size: int, changed: int) -> ArchiveIndex:
-    """One reading for search and pages, as long as the file (of `size` bytes) has not `changed` (nanoseconds)."""
+    """Read an archive. Search and pages share the content while the file's `size` (bytes) and time of change
+    (nanoseconds) stay the same."""
     from overton.retrieval.archive_search import contents_of
 
     return contents_of(path)
@@ -272,7 +273,7 @@ _ENDED_ENGINES = {
     "google": "Google's search API takes no new customers and ends on 1 January 2027: use 'serper', which returns"
     " Google's results (SERPER_API_KEY)"
 }
-"""Search engines that only runs that began with them may still use, and why."""
+"""Search engines that new runs may not use, with the reason. Runs that began with them may continue."""
 _PAGE_FORMS = ("starter", "index/DIR", "archive/RUN", "web")
 _KINDS_WITHOUT_REST = {"starter", "serper", "google", "brave", "web"}
 _FOLDER_KINDS = {"index", "archive"}
@@ -280,7 +281,7 @@ _FOLDER_KINDS = {"index", "archive"}
 
 @dataclass(frozen=True)
 class _SourceSpec:
-    """A spec, taken apart: `kind` precedes the first slash, `rest` (a folder or an address) follows it."""
+    """The parts of a spec: `kind` precedes the first slash, and `rest` (a folder or an address) follows it."""
 
     text: str
     kind: str
@@ -288,10 +289,10 @@ class _SourceSpec:
 
 
 def _parse_spec(text: str, forms: Sequence[str], place: str) -> _SourceSpec:
-    """Take a spec apart; `place` is the option that it was given in, for errors.
+    """Split a spec into its parts. `place` is the option that contained the spec, for messages.
 
     Raises:
-        InputError: it has none of the forms; lists them.
+        InputError: the spec has none of the known forms; the message lists them.
     """
     kind, slash, rest = text.partition("/")
     kinds = [form.partition("/")[0] for form in forms]
@@ -306,13 +307,18 @@ def _parse_spec(text: str, forms: Sequence[str], place: str) -> _SourceSpec:
 
 
 def public_source_spec(spec: str) -> str:
-    """The spec in public form: of a folder only its name, 'index/pages'."""
+    """The spec without the path of its folder, such as 'index/pages'."""
+    return with_folder(spec, lambda folder: PurePath(folder).name)
+
+
+def with_folder(spec: str, changed: Callable[[str], str]) -> str:
+    """The spec with another folder; unchanged if it names no folder."""
     kind, slash, rest = spec.partition("/")
-    return f"{kind}/{PurePath(rest).name}" if slash and kind in _FOLDER_KINDS else spec
+    return f"{kind}/{changed(rest)}" if slash and kind in _FOLDER_KINDS else spec
 
 
 def _safe_spec(text: str) -> str:
-    """The spec for a message: without possible credentials in an address."""
+    """The spec for use in a message: credentials in an address are removed."""
     shown = without_credentials(text)
     return "".join(character if character.isprintable() else "?" for character in shown)[:200]
 
@@ -353,10 +359,10 @@ _REPEATABLE_KEYS = {"allow"}
 
 
 def _read_arguments(spec: _SourceSpec, args: Sequence[tuple[str, str]], *, searches: bool) -> dict[str, Any]:
-    """Turn `(key, value)` pairs into checked values; a repeatable key gives a list.
+    """Turn `(key, value)` pairs into checked values. A repeatable key gives a list.
 
     Raises:
-        InputError: unknown keys, values out of range, keys given twice; all at once.
+        InputError: some keys are unknown or given twice, or values are out of range; the error lists all problems.
     """
     own = (_SEARCH_READERS if searches else _PAGE_READERS).get(spec.kind, {})
     known = {**_COMMON_READERS, **({"top": whole(1, 100)} if searches else {}), **own}

@@ -1,4 +1,5 @@
-"""WARC files (ISO 28500), from anyone: read record by record, within limits, telling damage from truncation."""
+"""A reader of untrusted WARC files (ISO 28500). It reads record by record, within limits, and distinguishes damage from
+truncation."""
 
 from __future__ import annotations
 
@@ -15,21 +16,21 @@ from overton.errors import Unreadable
 from overton.untrusted import Limit, inflated, members
 
 LONGEST_HEAD = 1 << 16
-"""Most bytes of a record before its content."""
+"""The most bytes of a record before its content."""
 
 _PIECE_BYTES = 1 << 16
 _GZIP_WINDOW_BITS = 31
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _RECORD_START = b"WARC/"
 _SKIP_LIMIT = Limit(2**30 + 2**24, ratio=1100)
-"""For records that are skipped and not kept: the largest page that may be fetched, however well compressed."""
+"""The size limit for records that are skipped. It admits the largest page that may be fetched, at any compression."""
 
 
 @dataclass(frozen=True)
 class RecordHead:
-    """The head of a record; '' for what it lacks. `start` and `end` are its place in the file (bytes).
+    """The head of a record; missing fields are ''. `start` and `end` are the record's position in the file, in bytes.
 
-    `kind` is the type of a WARC record, '' for a member of the file without one.
+    `kind` is the type of the WARC record, '' for a gzip member without a WARC record.
     """
 
     start: int
@@ -41,12 +42,12 @@ class RecordHead:
 
 
 def record_heads(path: Path) -> Iterator[RecordHead]:
-    """The heads of all separately compressed records, to the end of the file. Their content is skipped.
+    """Yield the heads of all separately compressed records, to the end of the file. The content of records is skipped.
 
     Raises:
-        Unreadable: the file cannot be read beyond `Unreadable.byte`. `ends_early` if the rest is the start of a record,
-            as a killed process leaves it; otherwise the file is damaged there.
-        OSError: it cannot be opened or read.
+        Unreadable: the file cannot be read beyond `Unreadable.byte`. If `ends_early` is set, the rest is an incomplete
+            record, left by a killed process; otherwise the file is damaged at that byte.
+        OSError: the file cannot be opened or read.
     """
     try:
         for member in members(_read_pieces(path), _GZIP_WINDOW_BITS, _SKIP_LIMIT, kept=LONGEST_HEAD):
@@ -58,7 +59,7 @@ def record_heads(path: Path) -> Iterator[RecordHead]:
 
 
 def record_at(path: Path, start: int, limit: Limit) -> ArcWarcRecord:
-    """The record that starts at `start`; its payload is `raw_stream`, as received.
+    """The record that starts at `start`. Its payload, as received, is `raw_stream`.
 
     Raises:
         Unreadable: no complete record within the limit starts there.
@@ -80,7 +81,8 @@ def _read_pieces(path: Path, start: int = 0) -> Iterator[bytes]:
 
 
 def _has_later_record(path: Path, start: int) -> bool:
-    """Whether a record starts at `start` or later: then what seems to end early has swallowed it."""
+    """Whether a record starts at `start` or later. If so, an earlier record that seems incomplete is really damaged,
+    because only the last record of a file can be incomplete."""
     before = b""
     for piece in _read_pieces(path, start):
         searched = before + piece
@@ -116,11 +118,11 @@ def _head_of(start: int, end: int, head: bytes) -> RecordHead:
 
 
 def _parse_record(content: bytes, *, head_only: bool = False) -> ArcWarcRecord | None:
-    """The record in a member, None if there is none."""
+    """The record in a gzip member; None if it has none."""
     loader = ArcWarcRecordLoader()
     try:
         return loader.parse_record_stream(BytesIO(content), known_format="warc", no_record_parse=head_only)
     except (ArchiveLoadFailed, StatusAndHeadersParserException, EOFError):
         return None
-    except (AttributeError, TypeError, ValueError):  # if a record lacks what its type must have
+    except (AttributeError, TypeError, ValueError):  # raised if a record lacks a field that its type requires
         return None

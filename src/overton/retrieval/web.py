@@ -1,4 +1,5 @@
-"""Pages of the web: fetched under guard and in turn, parsed in a separate process, archived as received."""
+"""A source of pages from the web. Pages are fetched with the address guard and each host's delays, archived as
+received, and parsed in a separate process."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from overton.retrieval.robots import ROBOTS_BYTES, Robots
 from overton.untrusted import retry_after
 
 _SILENT_HOSTS = 8
-"""Silent hosts in a row, with no answer in between, after which our own network is taken to be down."""
+"""If this many hosts in a row do not answer, Overton assumes that this machine's network is down."""
 
 
 class WebPages:
@@ -39,10 +40,10 @@ class WebPages:
         self._silent_hosts: set[str] = set()
 
     async def read(self, url: str, archive: Archive | None) -> Page:
-        """The page at `url`, or why it cannot be read.
+        """The page at `url`, or the reason why it cannot be read.
 
         Raises:
-            UnavailableError: one host after another does not answer: the network seems to be down.
+            UnavailableError: many hosts in a row do not answer, so the network seems to be down.
         """
         self._archive = archive
         try:
@@ -54,7 +55,7 @@ class WebPages:
             return Page(url, skipped=unread.reason)
 
     async def close(self) -> None:
-        """Close all connections and stop the readers."""
+        """Close all connections and stop the processes that extract text."""
         await self._fetcher.close()
         await self._readers.close()
 
@@ -64,7 +65,8 @@ class WebPages:
             await asyncio.to_thread(self._archive.exchange, exchange)  # compressing takes time
 
     def _note_silence(self, url: str, unread: PageSkipped) -> None:
-        """Distinguish a missing host from a missing network: a cut cable must not be recorded as the web's answer."""
+        """Distinguish a silent host from a network that is down, because a failure of the network must not be recorded
+        as a result."""
         if not unread.network:
             return
         self._silent_hosts.add(host_of(check_address(url, self._limits)))
@@ -78,7 +80,7 @@ async def read_exchange(readers: ExtractionProcesses, url: str, exchange: Exchan
     """The page in a response.
 
     Raises:
-        PageSkipped: it contains no text.
+        PageSkipped: the response contains no text.
     """
     body = inflate(exchange.body, exchange.header("content-encoding"), limits.max_bytes)
     kind = sniffed(body)
@@ -109,9 +111,10 @@ _OnExchange = Callable[[Exchange], Awaitable[None]]
 
 
 class _Fetcher:
-    """Fetches addresses within limits and with manners; `on_exchange` receives every exchange, including robots.txt.
+    """A client that fetches addresses within limits and obeys robots.txt.
 
-    Each hop of a redirect is vetted, checked against its own site's robots.txt, and connected to under guard.
+    `on_exchange` receives every exchange, including those for robots.txt. Every address in a chain of redirects is
+    checked by the address guard and against the robots.txt of its own site.
     """
 
     def __init__(self, limits: FetchLimits, on_exchange: _OnExchange, resolver: AbstractResolver | None = None) -> None:
@@ -122,10 +125,10 @@ class _Fetcher:
         self._robots = Robots(self._fetch_robots, limits.agent)
 
     async def fetch(self, address: str) -> Exchange:
-        """The last exchange of the redirects from `address`: a success with its complete body.
+        """Follow the redirects from `address`, and return the last exchange, which is successful and complete.
 
         Raises:
-            PageSkipped: it cannot be fetched.
+            PageSkipped: the page cannot be fetched.
         """
         try:
             return await self._fetch_once(address)
@@ -166,7 +169,7 @@ class _Fetcher:
 
 
 class _RedirectChain:
-    """Where a request leads: the next address, how many redirects so far, how many seconds are left."""
+    """The state of a request: the next address, the number of redirects so far, and the number of seconds left."""
 
     def __init__(self, url: URL, limits: FetchLimits, seconds: float) -> None:
         self.url = url
@@ -175,10 +178,10 @@ class _RedirectChain:
         self._redirect_count = 0
 
     def ends_with(self, exchange: Exchange) -> bool:
-        """Whether this exchange is final; if it is a redirect, its target is next.
+        """Whether this exchange is final. If it is a redirect, its target is requested next.
 
         Raises:
-            PageSkipped: there were too many, or it leads to an address that may not be fetched.
+            PageSkipped: there were too many redirects, or the target may not be fetched.
         """
         target = exchange.header("location")
         if exchange.status not in REDIRECTS or not target:
@@ -201,7 +204,7 @@ def _require_success(exchange: Exchange) -> Exchange:
         raise PageSkipped("too large")
     if exchange.truncated in {"time", "disconnect"}:
         raise PageSkipped("timeout" if exchange.truncated == "time" else "disconnected", again=True)
-    if exchange.truncated:  # a type that is not read
+    if exchange.truncated:  # a type from which no text is extracted
         raise PageSkipped(one_line(exchange.header("content-type").partition(";")[0]).lower()[:60] or "no text")
     return exchange
 
@@ -221,7 +224,7 @@ class _Host:
 
 
 class HostTurns:
-    """Admits requests to each host in turn: at most `per_host` at a time, started at least `delay` seconds apart."""
+    """A limiter of requests to each host: at most `per_host` at a time, started at least `delay` seconds apart."""
 
     def __init__(self, per_host: int, delay: float) -> None:
         self._per_host = per_host
@@ -230,7 +233,8 @@ class HostTurns:
 
     @asynccontextmanager
     async def turn(self, host: str, delay: float = 0.0) -> AsyncIterator[None]:
-        """Wait for this host's turn and occupy a place; `delay` is the pause that the host asks for, in seconds."""
+        """Wait until a request to this host may start. Inside the block, the request counts towards the host's limit.
+        `delay` is the pause that the host asks for, in seconds."""
         state = self._state(host)
         state.users += 1
         try:

@@ -1,1 +1,1 @@
-"""Runs in folders on this machine: set up, run, resumed, extended, split, merged, replayed."""
+"""Runs in folders on this machine. The package sets up, runs, resumes, extends, splits, merges and replays them."""

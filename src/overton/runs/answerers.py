@@ -1,10 +1,11 @@
-"""From what a user names to answerers: models, search engines and page sources."""
+"""Models, search engines and page sources, opened from the specs and arguments that a user gives."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -20,22 +21,23 @@ from overton.retrieval import open_pages, open_search, pages_for
 from overton.retrieval.sources import public_source_spec
 from overton.runs.folder import Manifest, ModelEntry
 from overton.studies.study import AnyStudy, Role
+from overton.studies.system_prompts import prompted_answerer
 
 MAX_TOKENS = 1024
-"""Output tokens allowed by default: an answer is one line, a refusal a paragraph."""
+"""The default limit on output tokens. An answer takes a line, and a refusal a paragraph."""
 REASONING_MAX_TOKENS = 16_384
-"""The same for models that reason before they answer, whose reasoning counts as output."""
+"""The default limit for models that reason before they answer. Reasoning tokens count as output."""
 
 _MODEL_CONNECTIONS = 64
 
 SEARCH, PAGES = "search", "pages"
-"""The roles that the room `retrieval` has answerers for."""
+"""The roles of search engines and page sources, which the package `retrieval` opens."""
 
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A model, search engine or source of pages, as a user names it: its spec, its KEY=VALUE pairs, and its price if
-    the user gives one. `name` is its name in the run, by default its `public_spec`."""
+    """The user's request for a model, search engine or source of pages: its spec, its KEY=VALUE pairs, and its price if
+    the user gives a price. `name` is the name in the run, by default the `public_spec`."""
 
     spec: str
     arguments: tuple[tuple[str, str], ...] = ()
@@ -47,16 +49,16 @@ class ModelRequest:
 
 
 Requests = Mapping[str, Sequence[ModelRequest]]
-"""Answerers by role."""
+"""The requested models and services, by role."""
 
 
 def public_spec(spec: str) -> str:
-    """A spec for records, reports and exported logs: a file or folder of this machine by its name only."""
+    """The spec for records, reports and exported logs. A file or folder on this machine is given by its name alone."""
     return public_source_spec(public_model_spec(spec))
 
 
 def with_page_source(study: AnyStudy, wanted: Requests) -> Requests:
-    """The requests, with the search engine's own source of pages if none is named.
+    """Add the search engine's own source of pages to the requests if they name no source of pages.
 
     Raises:
         InputError: there is no such search engine.
@@ -69,8 +71,8 @@ def with_page_source(study: AnyStudy, wanted: Requests) -> Requests:
 def open_models(
     study: AnyStudy, items: Sequence[Any], wanted: Requests, seed: int, *, need_keys: bool = True, resumed: bool = False
 ) -> dict[str, list[Model]]:
-    """Open every requested answerer, by role; without `need_keys` a missing key is no error, as for a plan.
-    A run that is `resumed` may have a search engine that new runs may not.
+    """Open every requested model and service, by role. Without `need_keys` a missing key is allowed, as for a plan. A
+    `resumed` run may use a search engine that new runs may not use.
 
     Raises:
         InputError: all problems with their names, arguments and keys.
@@ -81,10 +83,10 @@ def open_models(
         requests = wanted.get(role, ())
         if not requests and role not in study.optional:
             advice = f"name one as {role}" if role in study.retrieval else f"name at least one model as {role}"
-            problems.append(Problem(f"--{_option_name(role)}", "", advice))
+            problems.append(Problem(f"--{study.role(role).key}", "", advice))
         if len(requests) > 1 and role not in (study.first, study.several):
             named = ", ".join(request.name for request in requests)
-            problems.append(Problem(f"--{_option_name(role)}", named, "one serves the whole run; name only one"))
+            problems.append(Problem(f"--{study.role(role).key}", named, "one serves the whole run; name only one"))
         once: dict[ModelRequest, Model] = {}
         for request in requests:
             try:
@@ -93,9 +95,9 @@ def open_models(
                 opened[role].append(once[request])
             except InputError as error:
                 problems += error.problems
-        problems += _find_repeated_names(f"--{_option_name(role)}", requests, together=study.together)
+        problems += _find_repeated_names(f"--{study.role(role).key}", requests, together=study.together)
         if not study.together:
-            problems += _find_repeated_models(f"--{_option_name(role)}", opened[role])
+            problems += _find_repeated_models(f"--{study.role(role).key}", opened[role])
     problems = problems or list(_find_ambiguous_names(study, wanted))
     if problems:
         raise InputError(problems)
@@ -105,7 +107,8 @@ def open_models(
 def entries_of(
     wanted: Requests, models: Mapping[str, Sequence[Model]], *, batched: bool = False
 ) -> dict[str, list[ModelEntry]]:
-    """Answerers as manifest entries; `batched` if all that can be are called in batches."""
+    """Make the manifest's entries of models and services. With `batched`, all models that take batches are called in
+    batches."""
     return {
         role: [
             entry_of(request, model, batched=batched)
@@ -116,7 +119,7 @@ def entries_of(
 
 
 def entry_of(request: ModelRequest, model: Model, *, batched: bool = False) -> ModelEntry:
-    """An answerer as a manifest entry."""
+    """A model or service as a manifest entry."""
     return ModelEntry(
         name=request.name,
         spec=request.spec,
@@ -132,7 +135,7 @@ def entry_of(request: ModelRequest, model: Model, *, batched: bool = False) -> M
 
 
 def recorded_model(entry: ModelEntry, answerer: Answerer | None = None) -> Model:
-    """A model as its manifest entry describes it. By default it answers nothing, as for a replay."""
+    """Make a model from its manifest entry. Without an `answerer`, the model cannot answer; replays need no answers."""
     return Model(
         answerer=answerer or AbsentAnswerer(entry.name, entry.identity, entry.holds_form),
         settings=entry.settings,
@@ -145,57 +148,60 @@ def recorded_model(entry: ModelEntry, answerer: Answerer | None = None) -> Model
     )
 
 
+def is_simulated(model: Model) -> bool:
+    """Whether a model's replies are computed here and cost nothing."""
+    return model.family.partition(" ")[0] == "simulated"
+
+
 def distinct_answerers(models: Mapping[str, Sequence[Model]] | None) -> list[Model]:
-    """Everybody who answers, each once, in whatever roles."""
+    """All models and services of any role, each once."""
     return list({id(model): model for side in (models or {}).values() for model in side}.values())
 
 
 def specs_of(wanted: Requests) -> dict[str, list[str]]:
-    """The specs of those who are to answer, by role."""
+    """The specs of the requested models and services, by role."""
     return {role: [request.spec for request in requests] for role, requests in wanted.items()}
 
 
 def requests_of_run(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
-    """The answerers that a run was started with."""
+    """The models and services with which a run was started."""
     return {
         role: [ModelRequest(entry.spec, entry.arguments, entry.price, entry.name) for entry in entries]
         for role, entries in manifest.models.items()
     }
 
 
-def _option_name(role: str) -> str:
-    return "model" if role in ("subject", "writer") else role
-
-
 def _find_repeated_names(place: str, requests: Sequence[ModelRequest], *, together: bool) -> list[Problem]:
-    """Names given to several models of one role; a model that meets itself needs no name of its own."""
+    """Find names that were given to several models of one role. If models interact, a model may occur several times
+    without a name."""
     given = [request.name for request in requests if request.name != public_spec(request.spec)]
     unnamed = {(request.name, request.arguments) for request in requests if request.name == public_spec(request.spec)}
     named = Counter(given if together else [*given, *(name for name, _ in unnamed)])
     return [
-        Problem(place, name, "is the name of several; give each its own name, as NAME=PROVIDER/NAME")
+        Problem(place, name, "is the name of several models; give each its own name, as NAME=PROVIDER/NAME")
         for name, count in named.items()
         if count > 1
     ]
 
 
 def _find_ambiguous_names(study: AnyStudy, wanted: Requests) -> Iterator[Problem]:
-    """Names that stand for different models; search engines and page sources have roles of their own."""
+    """Find names that are used for different models. Search engines and page sources are ignored, because they have
+    roles of their own."""
     specs: dict[str, str] = {}
     for request in chain.from_iterable(some for role, some in wanted.items() if role not in study.retrieval):
         if specs.setdefault(request.name, request.spec) != request.spec:
-            reason = f"names two, {specs[request.name]} and {request.spec}; give each its own name, as"
+            reason = f"names two models, {specs[request.name]} and {request.spec}; give each its own name, as"
             yield Problem("models", request.name, f"{reason} first={specs[request.name]} and second={request.spec}")
 
 
 def _find_repeated_models(place: str, models: Sequence[Model]) -> list[Problem]:
-    """Models of one role that a run could not distinguish."""
+    """Find models of one role that a run could not distinguish."""
     return [
         Problem(
             place,
             model.answerer.name,
-            f"is the same model as {earlier.answerer.name}; name it once, or give it its own name, as NAME="
-            f"{model.answerer.name}, which makes it a separate lane",
+            f"is the same model as {earlier.answerer.name}; name it once, or give it its own name, as"
+            f" NAME={model.answerer.name}, which makes it a separate model",
         )
         for number, model in enumerate(models)
         for earlier in models[:number]
@@ -217,13 +223,13 @@ def _open_model(  # noqa: PLR0917
     study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, role: Role
 ) -> Model:
     def simulated(name: str, arguments: dict[str, str]) -> Any:
-        return study.simulate(items, name, arguments)
+        return prompted_answerer(partial(study.simulate, items, name), arguments, role.systems)
 
     model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
     if role.weighed and (
         why := why_no_probabilities(model.reasons or _uses_reasoning(model.settings), weighs(model.answerer))
     ):
-        raise InputError([Problem(f"--{_option_name(role.name)}", request.name, why)])
+        raise InputError([Problem(f"--{role.key}", request.name, why)])
     settings = with_defaults(model.settings, request.spec, role, seed, reasons=model.reasons, most=role.max_tokens)
     unsure = model.settings.temperature != settings.temperature and not parse_spec(request.spec).runs_here
     price = (
@@ -233,7 +239,7 @@ def _open_model(  # noqa: PLR0917
 
 
 def _add_batch_share(price: Price | None, spec: str) -> Price | None:
-    """A price with the provider's share for batches, if that is known and the user gave none."""
+    """The price with the provider's batch discount, if the discount is known and the user gave none."""
     share = built_in().batches.get(parse_spec(spec).provider)
     return price if price is None or price.batch is not None else msgspec.structs.replace(price, batch=share)
 
@@ -243,22 +249,25 @@ def _uses_reasoning(settings: Settings) -> bool:
 
 
 def why_no_probabilities(reasons: bool, has_any: bool) -> str:
-    """The reason why a model cannot be asked for token probabilities, '' if it can: whether it `reasons` first, and
-    whether its endpoint has `has_any` that it returns any."""
+    """The reason why token probabilities cannot be requested from a model, '' if they can be. `reasons` says whether
+    the model reasons first, and `has_any` whether its endpoint returns probabilities."""
     if reasons:
         return (
-            "reasons before it answers, so a letter's probability would be that after a single line of thought, not"
-            " the share of its answers: use shares=sampled"
+            "reasons before it answers, so a letter's probability would follow from a single chain of thought and not"
+            " be the share of its answers; use shares=sampled"
         )
-    return "" if has_any else "has no token probabilities, as its endpoint returns none: use shares=sampled"
+    return (
+        "" if has_any else ("has no token probabilities, because its endpoint does not return them; use shares=sampled")
+    )
 
 
 def with_defaults(settings: Settings, spec: str, role: Role, seed: int, *, reasons: bool, most: int) -> Settings:
-    """Settings with defaults: output is bounded, local models are reproducible, judges have a fixed temperature.
+    """Add default settings. They limit the output, make local models reproducible and fix the temperature of judges.
 
-    `most` is the number of output tokens for a model that neither reasons nor runs here; 0 if the study does not say.
-    No model gets fewer than the role's `least_tokens`, which a complete reply needs. Judges have temperature 0.
-    Neither applies to a simulated answerer, which needs no tokens and draws from its seed alone.
+    `most` is the maximum number of output tokens for a model that neither reasons nor runs on this machine; 0 if the
+    study does not say. Every model gets at least the role's `least_tokens`, which a complete reply needs. Judges have
+    temperature 0. Limits and temperature do not apply to simulated models, which need no tokens and depend on their
+    seed alone.
     """
     parsed = parse_spec(spec)
     runs_here, simulated = parsed.runs_here, parsed.provider == "simulated"

@@ -1,4 +1,4 @@
-"""A run's open batches, shown and cancelled."""
+"""Functions that show and cancel a run's open batches."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from overton.runs.trust import Confirm, Trust, check_trusted
 
 @dataclass(frozen=True)
 class PendingBatch:
-    """A batch that is out: its model, how many calls it contains, the provider's id for it ('' if it is unknown whether
-    it was made), how many calls are finished, and a remark on its state."""
+    """A batch whose results have not been read yet. The fields are the model, the number of calls, the provider's id,
+    the number of finished calls, and a remark on the batch's state. The id is '' if it is unknown whether the batch was
+    made."""
 
     model: str
     calls: int
@@ -27,7 +28,7 @@ class PendingBatch:
     state: str
 
     def __str__(self) -> str:
-        """As one line."""
+        """Describe the batch in one line."""
         return f"{self.model}: batch {self.id or 'without an id'}: {self.done:,} of {self.calls:,} calls, {self.state}"
 
 
@@ -47,8 +48,9 @@ async def _poll_batch(name: str, calls: int, id_: str, batching: BatchApi, *, ca
 def batches(
     path: str | Path | Run, *, cancel: bool = False, trust: bool = False, confirm: Confirm | None = None
 ) -> list[PendingBatch]:
-    """The batches of a run that outlived its last session, each as its provider shows it; with `cancel` the provider is
-    asked to start no more of their calls. What has been answered is paid for, and `resume` reads it.
+    """List the batches that were still in progress when the run's last session ended, with their state at the provider.
+    With `cancel`, ask the provider to start no further calls of these batches. Calls that were already answered are
+    billed, and `resume` reads their replies.
 
     `trust` and `confirm` are those of `overton.resume`.
 

@@ -1,4 +1,4 @@
-"""Digests of finished runs, by which a run that nothing has changed since is recognised without replaying it."""
+"""Digests of finished runs. If a run's digests have not changed, its results still hold, so no replay is needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONDUCTING = ("calls", "engine", "judging", "studies")
 """The folders of Overton whose code makes calls and records."""
 _SOURCE = (".py", ".toml")
 _PLAN = ("study", "seed", "options", "models", "items", "prompts", "precision", "shard")
-"""The keys of a manifest that say what a run asks."""
+"""The keys of a manifest that determine the calls of a run."""
 
 
 def digests_of(run: Run) -> RunDigests:
@@ -45,13 +45,13 @@ def digests_of(run: Run) -> RunDigests:
 
 
 def is_as_finished(run: Run) -> bool:
-    """Whether a run has finished, and neither its folder nor what it follows from has changed since."""
+    """Whether a run has finished, and neither its folder nor its code, prompts and plan have changed since."""
     known = run.manifest.digests
     if not run.finished or known is None or not known.source:
         return False
     try:
         return digests_of(run) == known
-    except (OSError, JournalError):  # replaying says what is wrong
+    except (OSError, JournalError):  # a replay reports what is wrong
         return False
 
 
@@ -62,9 +62,10 @@ def _name_of(conduct: Conduct) -> str:
 
 @cache
 def _source_digest(conduct: str, module: str) -> str:
-    """A digest of the files of Overton that make calls and records, and of which function conducts trials.
+    """A digest of Overton's files that make calls and records, and of the name of the function that conducts trials.
 
-    If the study's `module` is of another package, that package's files count, too. '' if it has none, as in a notebook.
+    If the study's `module` is part of another package, the digest includes that package's files. It is '' if the module
+    has no file, as in a notebook.
     """
     folders, package = [_OVERTON / room for room in _CONDUCTING], module.partition(".")[0]
     if package != _OVERTON.name:

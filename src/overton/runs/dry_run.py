@@ -1,4 +1,4 @@
-"""The calls that a run would make, and their cost, before anything is paid."""
+"""The calls that a run would make, and their cost."""
 
 from __future__ import annotations
 
@@ -11,26 +11,33 @@ import msgspec
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
 from overton.calls.model import Model
 from overton.engine.ask import ScriptedAsk, seat_name
+from overton.runs.answerers import is_simulated
 from overton.runs.event_loop import run_to_end
 from overton.runs.experiment import BATCHED_AT_ONCE, Experiment
 from overton.runs.temperature_probe import PROBE, READY
+from overton.studies.findings import counted
+from overton.studies.judge_checks.control_texts import first_control
 from overton.studies.null_conditions import null_of
+from overton.studies.planned_headlines import PlannedHeadline, planned_headlines
 from overton.studies.sections import Column, Section, Table
 from overton.studies.study import AnyStudy, Canned
+from overton.studies.system_prompts import NONE, name_of
 
 BYTES_PER_TOKEN = 4.0
-"""English prose has about four bytes per token in today's tokenizers: an estimate, marked so wherever shown."""
+"""The number of bytes per token. It is about four for English prose with today's tokenizers. This is an estimate, and
+is marked as one wherever it is shown."""
 
 
 class ModelPlan(msgspec.Struct, frozen=True):
     """The calls that one model, search engine or source of pages would get.
 
-    If the number of calls depends on the answers, `calls` and the tokens are of the shortest course and
-    `calls_at_most` of the longest. Tokens are estimated from bytes. `cost` takes the shortest course and the expected
-    answers, `cost_at_most` the longest with every allowed output token; US dollars, None if the price is unknown.
-    `cost_in_batches` and `cost_in_batches_at_most` are the same at the batch price, None if the model takes no
-    batches. `retrieves` is True for searches and pages: they take no tokens, their price is not given, and they are
-    counted as if nothing were searched or read twice, though a run makes each such call once.
+    If the number of calls depends on the answers, `calls` and the token counts are for the shortest possible course of
+    each trial, and `calls_at_most` is for the longest. Tokens are estimated from bytes. `cost` assumes the shortest
+    course and answers of the expected length. `cost_at_most` assumes the longest course and every allowed output token.
+    Both costs are in US dollars, None if the price is unknown. `cost_in_batches` and `cost_in_batches_at_most` are
+    these two costs at the batch price, None if the model takes no batches. `retrieves` is True for searches and pages,
+    which take no tokens and have no known price. Repeated searches and pages count each time, although a run requests
+    each only once.
     """
 
     model: str
@@ -49,8 +56,8 @@ class ModelPlan(msgspec.Struct, frozen=True):
     cost_in_batches_at_most: float | None = None
 
 
-class NullPlan(msgspec.Struct, frozen=True):
-    """One null condition's part of the plan: trials per lane, calls, and their cost."""
+class ConditionPlan(msgspec.Struct, frozen=True):
+    """The trials per pipeline, the calls and the cost of one null condition or one system prompt."""
 
     name: str
     trials: int
@@ -61,11 +68,12 @@ class NullPlan(msgspec.Struct, frozen=True):
 
 
 class PrecisionPlan(msgspec.Struct, frozen=True):
-    """The expected effort until the run is precise, for all models together, if they answer as in `pilot`.
+    """The expected calls and cost until the run reaches its target precision. They cover all models, and assume that
+    the models answer as in `pilot`.
 
-    `calls` is the median of several simulated runs, which range from `calls_least` to `calls_most`; `cost` is at the
-    plan's cost per call, None if a price is unknown. `rounds` and `halves`, half-widths by measure, are those of the
-    median run.
+    `calls` is the median number in several simulated runs. The simulated numbers range from `calls_least` to
+    `calls_most`. `cost` is computed with the plan's cost per call, None if a price is unknown. `rounds` and `halves`
+    (half-widths by measure) are taken from the median run.
     """
 
     pilot: str
@@ -78,8 +86,8 @@ class PrecisionPlan(msgspec.Struct, frozen=True):
 
 
 class PlanOption(msgspec.Struct, frozen=True):
-    """One way of asking for the same, and its price: `options` are the options for it, as on the command line,
-    '' for what is planned. `gives` says how the result differs."""
+    """A way to run the planned design, and its price. `options` are the command-line options for this way, '' for the
+    planned way. `gives` says how the result differs from that of the planned way."""
 
     options: str
     gives: str
@@ -90,17 +98,18 @@ class PlanOption(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The plan of a run: items, trials per lane, and the calls to each model, at least and at most.
+    """The plan of a run: items, trials per model pipeline, and the minimum and maximum number of calls to each model.
 
-    `nulls` are the null conditions that the options choose, each as if it were run alone: they are part of all other
-    numbers here, but not of the published design.
+    `nulls` are the null conditions that the options choose, each with its own calls and cost. All other numbers of the
+    plan include these calls, although null conditions are not part of the published design. If there are system
+    prompts, `systems` has the part of the plan for each, and the part without one.
 
-    Costs are those of models; None if one's price is unknown. With batches, models without batches cost the same as
-    otherwise; `batches_in_turn` is the most batches sent one after another, as each turn of a conversation waits for
-    the one before, and `hours_in_batches` how long their providers may take for these: 0 if no model takes any.
-    `prices_as_of` is the date (ISO) of the prices, '' if there are none, the earliest if there are several.
-    `precision` is given if the run is to stop once precise. `ways` are the ways of asking for the same, the planned
-    one first, each with its price.
+    Costs include models only; they are None if a price is unknown. Costs with batches use the usual price for models
+    that take no batches. `batches_in_turn` is the maximum number of batches that are sent one after another, because
+    each turn of a conversation waits for the previous turn. `hours_in_batches` is the time that providers may take for
+    these batches, 0 if no model takes batches. `prices_as_of` is the earliest date (ISO) of the prices used, '' if no
+    price is known. `precision` is given if the run is to stop at a target precision. `ways` has the ways to run the
+    design, each with its price. The planned way comes first.
     """
 
     study: str
@@ -111,7 +120,7 @@ class Plan(msgspec.Struct, frozen=True):
     models: list[ModelPlan]
     cost: float | None
     cost_at_most: float | None
-    nulls: list[NullPlan] = []
+    nulls: list[ConditionPlan] = []
     cost_in_batches: float | None = None
     cost_in_batches_at_most: float | None = None
     batches_in_turn: int = 0
@@ -119,6 +128,9 @@ class Plan(msgspec.Struct, frozen=True):
     prices_as_of: str = ""
     precision: PrecisionPlan | None = None
     ways: list[PlanOption] = []
+    systems: list[ConditionPlan] = []
+    headlines: tuple[PlannedHeadline, ...] = ()
+    pilot: str = ""
 
     def _repr_html_(self) -> str:
         """The plan in a notebook: one row per model and role."""
@@ -130,7 +142,8 @@ class Plan(msgspec.Struct, frozen=True):
             [row.model, row.role, f"{row.calls:,}", f"{row.calls_at_most:,}", *_cost_cells(row)] for row in self.models
         ]
         note = "Tokens are estimated at four bytes each; no call was made."
-        table = Table(f"{self.items} items, {self.trials:,} trials per model", columns, rows, note=note)
+        title = f"{counted(self.items, 'items')}, {counted(self.trials, 'trials')} per model"
+        table = Table(title, columns, rows, note=note)
         return fragment([Section("plan", f"Plan of {self.study}", [table])])
 
 
@@ -143,7 +156,7 @@ def _cost_cells(row: ModelPlan) -> list[str]:
 
 
 def plan(experiment: Experiment, models: Mapping[str, Sequence[Model]]) -> Plan:
-    """Conduct every trial on canned replies and add up its calls.
+    """Conduct every trial with canned replies, and count the calls.
 
     Raises:
         InputError: there would be more trials than a run may have.
@@ -152,7 +165,7 @@ def plan(experiment: Experiment, models: Mapping[str, Sequence[Model]]) -> Plan:
     study, trials = experiment.study, list(experiment.trials())
     seats = _seats(study, models)
     courses = _count_courses(study, seats, trials)
-    rows = _model_plans(seats, courses)
+    rows = _model_plans(study, seats, courses)
     in_turn, hours = _batches_in_turn(courses[-1], seats, len(trials))
     return Plan(
         study=study.name,
@@ -163,7 +176,7 @@ def plan(experiment: Experiment, models: Mapping[str, Sequence[Model]]) -> Plan:
         models=rows,
         cost=_total_cost([row.cost for row in rows if not row.retrieves]),
         cost_at_most=_total_cost([row.cost_at_most for row in rows if not row.retrieves]),
-        nulls=[_null_plan(study, seats, name, own) for name, own in _group_by_null(trials).items()],
+        nulls=[_condition_plan(study, seats, name, own) for name, own in _group_by_null(trials).items()],
         cost_in_batches=_total_cost([_first_known(row.cost_in_batches, row.cost) for row in rows if not row.retrieves])
         if in_turn
         else None,
@@ -175,11 +188,14 @@ def plan(experiment: Experiment, models: Mapping[str, Sequence[Model]]) -> Plan:
         batches_in_turn=in_turn,
         hours_in_batches=hours,
         prices_as_of=min((row.price.as_of for row in rows if row.price and row.price.as_of), default=""),
+        systems=[_condition_plan(study, seats, name, own) for name, own in _group_by_system_prompt(trials).items()],
+        headlines=planned_headlines(study, experiment.options, experiment.items, trials),
     )
 
 
 def _count_courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial]) -> tuple[CallCount, CallCount]:
-    """All trials conducted on the canned replies that make them shortest, and on those that make them longest."""
+    """Count the calls of all trials, once with the canned replies that make trials shortest and once with those that
+    make them longest."""
     names, alike = {name for _, _, name, _ in seats}, _group_alike(trials)
     replies = study.replies() or (_first_choice,)
     shortest = _CannedReplies(replies[0], study.retrieval, names, instead=replies[-1])
@@ -192,27 +208,45 @@ def _count_courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Tri
 
 
 def _group_alike(trials: Iterable[Trial]) -> list[tuple[Trial, int]]:
-    """One of all trials that make the same calls, and how many there are (`Trial.plan_key`)."""
+    """Group trials that make the same calls (`Trial.plan_key`). Return one trial of each group, and the size of the
+    group."""
     first: dict[Hashable, Trial] = {}
     counted: Counter[Hashable] = Counter()
     for trial in trials:
-        key = (trial.name,) if (known := trial.plan_key) is None else known
+        known = (trial.name,) if trial.plan_key is None else trial.plan_key
+        key = known, trial.system_prompt
         first.setdefault(key, trial)
         counted[key] += 1
     return [(trial, counted[key]) for key, trial in first.items()]
 
 
 def _model_plans(
-    seats: Sequence[_Seat], courses: tuple[CallCount, CallCount], *, probed: bool = True
+    study: AnyStudy, seats: Sequence[_Seat], courses: tuple[CallCount, CallCount], *, starts: bool = True
 ) -> list[ModelPlan]:
+    """The plan of each model. With `starts`, it includes the calls before the first trial."""
     return [
         _model_plan(
             role,
             model,
-            *(course.count(name, lanes) + (_count_probe(model) if probed else _CallTotals()) for course in courses),
+            *(
+                course.count(name, lanes) + (before if starts else _CallTotals())
+                for course, before in zip(courses, _count_before(study, role, model), strict=True)
+            ),
         )
         for role, model, name, lanes in seats
     ]
+
+
+def _count_before(study: AnyStudy, role: str, model: Model) -> tuple[_CallTotals, _CallTotals]:
+    """The minimum and maximum number of calls to a model before the first trial."""
+    probe, control, found = _count_probe(model), _CallTotals(), first_control(study)
+    if found is None or is_simulated(model) or found[0].role != role:
+        return probe, probe
+    questions, text = found
+    for prompt in questions.question(text.what).prompts_about(text.material):
+        sent = sum(_count_bytes(message.content) for message in prompt.messages)
+        control.add(sent, _count_bytes((study.replies() or (_first_choice,))[0](role, role, prompt.form)))
+    return probe + control, probe + control * questions.attempts
 
 
 def _group_by_null(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
@@ -223,9 +257,17 @@ def _group_by_null(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
     return found
 
 
-def _null_plan(study: AnyStudy, seats: Sequence[_Seat], name: str, trials: Sequence[Trial]) -> NullPlan:
-    rows = _model_plans(seats, _count_courses(study, seats, trials), probed=False)
-    return NullPlan(
+def _group_by_system_prompt(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
+    """The trials under each system prompt and without one; empty if no trial has a system prompt."""
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        found.setdefault(name_of(trial.system_prompt), []).append(trial)
+    return {} if found.keys() <= {NONE} else found
+
+
+def _condition_plan(study: AnyStudy, seats: Sequence[_Seat], name: str, trials: Sequence[Trial]) -> ConditionPlan:
+    rows = _model_plans(study, seats, _count_courses(study, seats, trials), starts=False)
+    return ConditionPlan(
         name=name,
         trials=len(trials),
         calls=sum(row.calls for row in rows),
@@ -240,8 +282,8 @@ def _first_known(cost: float | None, otherwise: float | None) -> float | None:
 
 
 def _batches_in_turn(course: CallCount, seats: Sequence[tuple[str, Model, str, int]], trials: int) -> tuple[int, float]:
-    """How many batches are sent one after another, and the hours they may take: those of the longest trial, times the
-    rounds in which trials wait for others to finish."""
+    """The number of batches that are sent one after another, and the hours that they may take. The number is that of
+    the longest trial, multiplied by the number of groups of trials that have to run one after another."""
     taking = {name: model.batching for _, model, name, _ in seats if model.batching}
     deepest = max((sum(count for name, count in steps if name in taking) for steps in course.steps), default=0)
     lanes = len([name for role, _, name, _ in seats if role == seats[0][0]])
@@ -251,7 +293,7 @@ def _batches_in_turn(course: CallCount, seats: Sequence[tuple[str, Model, str, i
 
 @dataclass
 class _CallTotals:
-    """The calls under one name in a course of all trials."""
+    """Totals of the calls to one model or service: their number, and the bytes of prompts and replies."""
 
     calls: int = 0
     bytes_in: int = 0
@@ -271,31 +313,34 @@ class _CallTotals:
 
 @dataclass
 class CallCount:
-    """The calls under each name: by each lane separately, and once for all of them."""
+    """Totals of calls, by the name under which a model or service is called. `own` has the calls of each pipeline, and
+    `shared` the calls that are made once for all pipelines."""
 
     own: defaultdict[str, _CallTotals] = field(default_factory=lambda: defaultdict(_CallTotals))
     shared: defaultdict[str, _CallTotals] = field(default_factory=lambda: defaultdict(_CallTotals))
     steps: set[frozenset[tuple[str, int]]] = field(default_factory=set)
-    """How many calls in sequence a trial makes under each name; listed once for trials with equal numbers."""
+    """For each name, the number of calls that a trial makes in sequence. Trials with the same numbers are listed
+    once."""
 
     def count(self, name: str, lanes: int) -> _CallTotals:
-        """The calls of `lanes` lanes together."""
+        """The total calls of `lanes` pipelines."""
         return self.own[name] * lanes + self.shared[name]
 
 
 def _count_probe(model: Model) -> _CallTotals:
-    """The request that finds out whether a judge accepts a temperature, if that is unknown."""
+    """The request that tests whether a judge accepts a temperature. It is made only if this is unknown."""
     if not model.unsure:
         return _CallTotals()
     return _CallTotals(1, sum(len(message.content.encode()) for message in PROBE), len(READY))
 
 
 _Seat = tuple[str, Model, str, int]
-"""A role, its answerer, the name under which it is called, and in how many lanes it answers."""
+"""A role, its model or service, the name under which it is called, and the number of pipelines in which it answers."""
 
 
 def _seats(study: AnyStudy, models: Mapping[str, Sequence[Model]]) -> list[_Seat]:
-    """Each model with its role, the name under which it is called, and in how many lanes it answers."""
+    """Each model or service with its role, the name under which it is called, and the number of pipelines in which it
+    answers."""
     first, *others = study.role_names
     lanes = 1 if study.together else len(models[first])
     subjects = [
@@ -306,10 +351,10 @@ def _seats(study: AnyStudy, models: Mapping[str, Sequence[Model]]) -> list[_Seat
 
 
 class _CannedReplies:
-    """Canned replies to every ask, counted.
+    """Canned replies to every question, with a count of the calls.
 
-    A call that trials share counts once, except searches and pages: canned replies repeat the same ones. `varies` is
-    whether any reply would be another `instead`.
+    A call that trials share is counted once. Searches and pages are counted each time, because canned replies repeat
+    the same ones. `varies` is True if the canned replies `instead` differ from the replies given so far.
     """
 
     def __init__(
@@ -326,16 +371,16 @@ class _CannedReplies:
         self._steps: Counter[str] = Counter()
 
     def begin_trial(self, alike: int) -> None:
-        """Count the calls from now on as those of each of so many trials."""
+        """Begin a trial that stands for `alike` equal trials. Each of its calls is counted `alike` times."""
         self._trials = alike
         self._steps.clear()
 
     def end_trial(self) -> None:
-        """Keep how many calls the trial made in sequence."""
+        """Record the number of calls that the trial made in sequence."""
         self.course.steps.add(frozenset(self._steps.items()))
 
     async def reply_to(self, questions: Sequence[Question]) -> Sequence[Reply]:
-        """The replies to questions asked in parallel, which are one step under each name."""
+        """Return the replies to parallel questions. For each name, these questions count as one step."""
         named = [seat_name(self._names, question.role, question.speaker or question.role) for question in questions]
         self._steps.update({*named})
         return [self._count(name, question) for name, question in zip(named, questions, strict=True)]
@@ -361,12 +406,13 @@ def _first_choice(role: str, speaker: str, form: Form | None) -> str:
 
 
 def _count_bytes(text: str) -> int:
-    """The length of a text in UTF-8."""
+    """The length of a text in bytes of UTF-8."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 async def count_calls(study: AnyStudy, trials: Sequence[Trial], number: int) -> CallCount:
-    """The calls of `trials` of one lane on the study's canned replies of this number."""
+    """Count the calls of one pipeline's `trials`. `number` is the index of the canned replies among those of the
+    study."""
     replies = _CannedReplies((study.replies() or (_first_choice,))[number], study.retrieval, set())
     await _conduct_all(study, _group_alike(trials), replies)
     return replies.course

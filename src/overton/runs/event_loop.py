@@ -1,4 +1,4 @@
-"""From ordinary code into an event loop and back, in scripts and notebooks alike, and what signals do meanwhile."""
+"""Functions that run asynchronous code from scripts and notebooks, and handle signals in the meantime."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end on a fast event loop (uvloop if available).
+    """Run asynchronous work to its end on a fast event loop (uvloop if available).
 
-    If a loop is already running (a notebook's), the work runs in a separate thread; an interrupt of the caller then
+    If a loop is already running (a notebook's), the work runs in a separate thread. An interrupt of the caller then
     cancels the work's task, and the wait continues until the work has ended.
     """
     if not _is_loop_running():
@@ -49,7 +49,7 @@ class _ThreadedWork:
         threading.Thread(target=self._run, name="overton").start()
         while not self._ended.is_set():
             try:
-                self._ended.wait()  # an interrupted join would take the thread to have ended
+                self._ended.wait()  # an interrupted join would take the thread for ended
             except KeyboardInterrupt:
                 self._interrupt()
         if self._errors:
@@ -73,7 +73,7 @@ class _ThreadedWork:
     def _interrupt(self) -> None:
         self._started.wait()
         if self._task is not None:
-            with suppress(RuntimeError):  # its loop has ended meanwhile
+            with suppress(RuntimeError):  # its loop has ended in the meantime
                 self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
 
@@ -90,8 +90,9 @@ def _run_on_fast_loop(work: Coroutine[Any, Any, T]) -> T:
 def few_collections() -> Iterator[None]:
     """Collect garbage cycles rarely while the block runs.
 
-    Each full collection walks everything ever imported, which takes a fifth of a fast run's time; what a run makes is
-    freed without it. If a caller has frozen objects, they stay frozen, and nothing is searched or frozen here.
+    Each full garbage collection walks through all imported objects, which takes a fifth of a fast run's time. A run's
+    own objects are freed without full collections. If the caller has already frozen objects, they stay frozen and no
+    others are frozen.
     """
     thresholds, theirs = gc.get_threshold(), gc.get_freeze_count()
     if not theirs:
@@ -110,7 +111,8 @@ _INTERRUPTED, _TERMINATED = "interrupted", "terminated"
 
 
 async def until_interrupted(work: Coroutine[None, None, None], dispatcher: Dispatcher) -> None:
-    """Do the work. Ctrl-C, SIGTERM or a cancellation of this task stops the dispatcher. A second one cancels the work.
+    """Wait for the work. The first Ctrl-C, SIGTERM or cancellation of this task stops the dispatcher, and the second
+    cancels the work.
 
     Raises:
         Stopped: it was interrupted, or terminated.
@@ -137,15 +139,15 @@ async def until_interrupted(work: Coroutine[None, None, None], dispatcher: Dispa
 
 
 def _forget_cancellation() -> None:
-    """This task continues: its next await must not see it as cancelled."""
+    """Clear this task's cancellation, because the task continues and its next await must not raise."""
     if (current := asyncio.current_task()) is not None:
         current.uncancel()
 
 
 @contextmanager
 def _handle_signals(act: Callable[[str], None]) -> Iterator[None]:
-    """Have `act` called for signals instead of their defaults; an application's own SIGTERM handler stays."""
-    # Only the main thread receives signals, and not on every platform can its loop.
+    """Call `act` for signals in place of their default actions. An application's own SIGTERM handler stays."""
+    # Only the main thread receives signals, and on some platforms its loop cannot handle them.
     impossible = (NotImplementedError, ValueError, RuntimeError)
     loop = asyncio.get_running_loop()
     words = {signal.SIGINT: _INTERRUPTED}

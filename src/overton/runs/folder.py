@@ -1,8 +1,9 @@
-"""The files of a run's folder, read as values and written: its manifest, items and records."""
+"""The files of a run's folder: functions that read and write its manifest, items and records."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -14,6 +15,7 @@ import msgspec
 
 from overton.calls import Price, Settings
 from overton.engine import Limits, Spending
+from overton.engine.first_replies import ReadCount
 from overton.errors import InputError, Notice, Problem, Unreadable, UnreadableRun, command, reason_of
 from overton.files.atomic import new_folder, write_atomic
 from overton.files.tables import read_table
@@ -37,12 +39,11 @@ FORMAT = 2
 class ModelEntry(msgspec.Struct, frozen=True):
     """A model of a run, as requested and as found.
 
-    `name` is the key by which records, tables and messages refer to it: the user's name for it, otherwise its spec as
-    published. `spec` may contain a path of this machine, without which the run could not be resumed; it is in the
-    manifest only. `identity` makes its calls the same as other calls. `unsure` says that the temperature among its
-    settings is a default that its endpoint is not yet known to accept; `not_sent` names the settings that the study
-    wanted and the endpoint refused, which are then not among them. `batched` says that its calls are sent in
-    batches.
+    `name` is the key by which records, tables and messages refer to the model: the user's name for it, or else its
+    public spec. `spec` may contain a path of this machine, which `resume` needs; it is stored only in the manifest. Two
+    entries can make the same call only if they have the same `identity`. `unsure` is True if the temperature is a
+    default that the endpoint may refuse. `not_sent` names settings that the study wanted but the endpoint refused. They
+    are not in `settings`. `batched` is True if calls are sent in batches.
     """
 
     name: str
@@ -59,12 +60,12 @@ class ModelEntry(msgspec.Struct, frozen=True):
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """The use of a run in all its sessions: requests sent (retries included) and dollars.
+    """The spending of a run in all its sessions: requests sent (retries included) and dollars.
 
-    `cost` counts the worst case for requests whose bill is unknown; it is 0 for models without a price. After a kill
-    both are upper bounds, at most a block above what was sent. `failed` is how many calls have a failure as their last
-    outcome; `outcomes` is the journal's number of rows, and `last` the checksum of the last of them, by which a
-    truncated or replaced journal is detected.
+    `cost` counts requests with an unknown bill at their worst case, and models without a price at 0. After a kill, the
+    numbers of requests and dollars are upper bounds. `failed` is the number of calls whose last outcome is a failure.
+    `outcomes` is the journal's number of rows, and `last` the checksum of the last row. `outcomes` and `last` show
+    whether the journal was truncated or replaced.
     """
 
     requests: int = 0
@@ -75,18 +76,22 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 class UnwritableRecords(msgspec.Struct, frozen=True):
-    """How many trials of a lane have records that no table can store; `trials` names the first, with reasons."""
+    """The number of a pipeline's trials whose records cannot be stored in a table, and the first reason, such as an
+    integer beyond 64 bits.
+
+    `trials` names the first few of these trials, with reasons.
+    """
 
     count: int = 0
     trials: list[str] = []
 
 
 class Shard(msgspec.Struct, frozen=True):
-    """Part `number` of `of` of a run: the trials of these `items`, out of all the run's.
+    """Part `number` of a run that was split into `of` parts. It conducts only the trials of `items`.
 
-    `split` is a word that the shards of one split share, and no others; `plan` a digest of the whole run. `limits` are
-    the whole run's. `requests` and `cost` are those of the calls answered before the run was split, and `outcomes` and
-    `archive` the resulting rows of its journal and bytes of its archive: every shard has these.
+    `split` is a word that is unique to the split, and `plan` is a digest of the whole run. `limits` are the limits of
+    the whole run. `requests` and `cost` are the spending before the run was split. Every shard starts with the journal
+    and the archive as they were before the split: `outcomes` rows and `archive` bytes.
     """
 
     number: int
@@ -107,12 +112,12 @@ class Shard(msgspec.Struct, frozen=True):
 
 
 class RunDigests(msgspec.Struct, frozen=True):
-    """Digests of everything that a finished run follows from, and of what it left: if all are the same, nothing is left
-    to do.
+    """Digests of everything on which a finished run depends, and of its results. If no digest has changed, there is
+    nothing left to do.
 
-    `plan` is that of the manifest's keys that say what is asked, and `prompts` that of the texts as installed. `source`
-    is that of the code that conducts trials and makes records. The others are those of files; `dataset` is '' if the
-    run made none.
+    `plan` is the digest of the manifest's keys that define the run's calls, and `prompts` the digest of the installed
+    texts. `source` is the digest of the code that conducts trials and makes records. The other digests are of files.
+    `dataset` is '' if the run made no dataset.
     """
 
     plan: str
@@ -125,24 +130,43 @@ class RunDigests(msgspec.Struct, frozen=True):
 
 
 def items_of_shard(shard: Shard | None) -> frozenset[str] | None:
-    """The items whose trials a run conducts, None for all."""
+    """The items whose trials a run conducts, None for all items."""
     return None if shard is None else frozenset(shard.items)
+
+
+class CheckedReplies(msgspec.Struct, frozen=True):
+    """The number of each model's first replies that could be read, by name ('NAME', 'NAME as judge'). With `anyway` the
+    run continues even if few could be read."""
+
+    anyway: bool = False
+    counts: dict[str, ReadCount] = {}
+
+    @property
+    def failed(self) -> list[str]:
+        """The models for which the run stops, because too few of their replies could be read."""
+        return [] if self.anyway else [name for name, count in self.counts.items() if count.decision == "failed"]
+
+
+UNSELECTED = "{} of {} items"
+"""The sentence about items that a run left out because its user did not select them."""
 
 
 class Manifest(msgspec.Struct, omit_defaults=False):
     """`manifest.json` of a run.
 
-    `models` maps each role to its models; each model of the study's first role is a lane of its own. `prompts` and
-    `items` are digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`, and
-    in `reached` the limit that stopped it. `notes` are remarks on models (their bills, say), by name. `missing` names,
-    for each lane, the items left out of the records because they are incomplete; `unmade` says, for each lane with
-    any, of which trials records could not be made. `dataset` is the format of the items that the run made, 0 if it
-    made none. `out` is how many calls are in batches still out when the last session ended. `shard` says which part of
-    a run it is; `precision` what it stops at, and `precise` the last decision on each lane. `batch_refused` says that a
-    provider refused a batch, which is created again only on request. `digests` are those of a run that has finished.
-    `as_published` is what the flag of that name stood for when the run started; it is absent without the flag.
-    `replaced` names the texts of its own that the run asked with in place of the study's; it is absent if there are
-    none, and their words are in `prompts.json`.
+    `models` maps each role to its models; each model of the study's first role has its own pipeline. `prompts` and
+    `items` are digests. `status` is 'running' (also after a kill), 'finished' or 'stopped'. `stopped` has the reason
+    why the run stopped, and `reached` the limit that it reached, if any. `notes` are remarks on models (such as on
+    their bills), by name. `missing` names, for each pipeline, the items that were left out of the records because they
+    are incomplete. `unmade` names, for each pipeline, the trials whose records could not be made. `dataset` is the
+    format of the items that the run made, 0 if it made no items. `out` is the number of calls in batches that were
+    still in progress when the last session ended. `shard` says which part of a split run this is. `precision` is the
+    target precision, and `precise` the last decision on each pipeline. `batch_refused` is True if a provider refused a
+    batch. The batch is created again only on request. `digests` are present once the run has finished. `as_published`
+    has the options that the flag of that name set when the run started. It is absent without the flag. `replaced` names
+    the texts, stored in `prompts.json`, with which the run replaced the study's own. It is absent if no text was
+    replaced. `first_replies` has the counts of first replies that could be read; older runs lack it and are not
+    checked.
     """
 
     study: str
@@ -174,11 +198,22 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     digests: RunDigests | None = None
     as_published: PaperValues | msgspec.UnsetType = msgspec.UNSET
     replaced: list[str] | msgspec.UnsetType = msgspec.UNSET
+    first_replies: CheckedReplies | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """The names of everything that answers, by role."""
+        """The names of all models and services, by role."""
         return {role: [entry.name for entry in entries] for role, entries in self.models.items()}
+
+    @property
+    def has_selection(self) -> bool:
+        """Whether items were left out only because the user did not select them."""
+        return re.fullmatch(UNSELECTED.format("[0-9]+", "[0-9]+"), self.left_out) is not None
+
+    @property
+    def unread(self) -> list[str]:
+        """The models for which the run stops, because too few of their first replies could be read."""
+        return [] if self.first_replies is msgspec.UNSET else self.first_replies.failed
 
 
 Part = TypeVar("Part")
@@ -190,12 +225,12 @@ ITEMS = "items.jsonl"
 JOURNAL = "journal.db"
 RECORDS = "records.parquet"
 PROMPTS = "prompts.json"
-"""The file with the texts that a run asks with in place of its study's own; only such a run has it."""
+"""The file with the texts that a run uses in place of its study's own. Other runs do not have this file."""
 
 _MAX_BYTES = {FILE: 2**28, ITEMS: 2**31, PROMPTS: 2**25}
-"""The most bytes of a file that is read whole."""
+"""The maximum size in bytes of each file that is read as a whole."""
 _IMPOSSIBLE_AMOUNT = 2**53
-"""More than any run reaches, in calls or dollars."""
+"""An amount that no run reaches, in calls or dollars."""
 
 
 class _ManifestHead(msgspec.Struct):
@@ -225,10 +260,11 @@ def _check_formats(path: Path, text: bytes) -> _ManifestHead:
 
 
 def _check_links(run: Path) -> None:
-    """Refuse a folder that contains links: its maker must not choose what else is read or written.
+    """Refuse a folder that contains links. A link would let the folder's maker choose other files that are read or
+    written.
 
     Raises:
-        RunError: it contains one.
+        RunError: the folder contains a link.
     """
     try:
         no_links(run)
@@ -264,7 +300,7 @@ def _unreadable_error(path: Path, where: str, reason: str) -> UnreadableRun:
 
 
 def _find_impossible_values(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """The keys with values that are impossible in a run, and why."""
+    """Find the keys whose values are impossible in a run, and the reasons."""
     try:
         datetime.fromisoformat(manifest.created)
     except ValueError:
@@ -281,7 +317,7 @@ def _find_impossible_values(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
-    """Write the manifest, entirely or not at all.
+    """Write the manifest, as a whole or not at all.
 
     Raises:
         RunError: it cannot be written.
@@ -290,9 +326,13 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
 
 
 def create_folder(
-    path: Path, manifest: Manifest, items: Iterable[msgspec.Struct], texts: Mapping[str, str] | None = None
+    path: Path,
+    manifest: Manifest,
+    items: Iterable[msgspec.Struct],
+    texts: Mapping[str, str] | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> None:
-    """Make a new run folder; `texts` are those that replace the study's own.
+    """Make a new run folder; `texts` are the texts that replace the study's own, and `files` are further files by name.
 
     Raises:
         RunExists: something already exists there.
@@ -301,11 +341,13 @@ def create_folder(
     with new_folder(path) as fresh:
         write_items(fresh, items)
         write_texts(fresh, texts or {})
+        for name, text in (files or {}).items():
+            write_atomic(fresh / name, [text.encode()])
         write_manifest(fresh, manifest)
 
 
 def check_formats(run: Path) -> None:
-    """Refuse a run or a dataset of another format; a manifest that is not ours names no format and passes.
+    """Refuse a run or a dataset of another format. A manifest without a format passes this check.
 
     Raises:
         RunError: it has another format, or there is no readable manifest.
@@ -318,8 +360,8 @@ def read_manifest(run: Path) -> Manifest:
     """The manifest of a run.
 
     Raises:
-        RunError: there is no manifest, or this version cannot read it; names the key. Something in
-            the folder is a link.
+        RunError: there is no manifest, this version cannot read it (the message names the key), or the folder contains
+            a link.
     """
     _check_links(run)
     text = _read_file(path := run / FILE)
@@ -331,11 +373,11 @@ def read_manifest(run: Path) -> Manifest:
 
 
 def options_that_fit(run: Path, study: AnyStudy, manifest: Manifest) -> Any:
-    """The study's options in a manifest, which is refused if no run of the study can have it.
+    """Read the study's options from a manifest. Refuse a manifest that cannot be that of a run of the study.
 
     Raises:
-        RunError: a role has no answerer, or several where one is allowed; its options are not the study's, or do
-            not follow from its answerers.
+        RunError: a role has too few or too many models or services, or the options are not the study's or contradict
+            the models.
     """
     place = str(run / FILE)
     for role in study.role_names:
@@ -360,7 +402,7 @@ def read_options(run: Path, study: AnyStudy, given: dict[str, Any]) -> Any:
     """The study's options, from the plain values in the manifest of a run.
 
     Raises:
-        RunError: they are not valid options, or out of range; says which.
+        RunError: the values are not valid options, or out of range. The message names them.
     """
     path = run / FILE
     try:
@@ -374,7 +416,7 @@ def read_options(run: Path, study: AnyStudy, given: dict[str, Any]) -> Any:
 
 
 def write_texts(run: Path, texts: Mapping[str, str]) -> None:
-    """Write the texts that replace a study's own, if there are any.
+    """Write the texts that replace a study's own. Write no file if there are none.
 
     Raises:
         RunError: they cannot be written.
@@ -384,22 +426,24 @@ def write_texts(run: Path, texts: Mapping[str, str]) -> None:
 
 
 def study_with_texts(run: Path, study: AnyStudy, manifest: Manifest) -> AnyStudy:
-    """The study with the texts that a run asks with in place of its own.
+    """The study with a run's texts in place of its own.
 
-    A text that this version has no place for is left out, with a warning: the run can be read, but not resumed.
+    A text that the study does not have in this version of Overton is left out with a warning. The run can then be read,
+    but not resumed.
 
     Raises:
-        RunError: the file is missing or damaged, or has other texts than the manifest names.
+        RunError: the file is missing or damaged, or its texts are not those that the manifest names.
     """
     if not manifest.replaced:
         return study
     path = run / PROMPTS
     texts: dict[str, str] = _decode_content(path, _read_file(path), _decode_texts)
     if strange := sorted(texts.keys() ^ {*manifest.replaced}):
-        raise UnreadableRun(str(Problem(str(path), strange[0], f"is not both in it and in 'replaced' of {FILE}")))
+        raise UnreadableRun(str(Problem(str(path), strange[0], f"must be both here and in 'replaced' of {FILE}")))
     unfit = {problem.key: problem.reason for problem in problems_with(study, own_texts(study.prompts), texts)}
     for name, reason in unfit.items():
-        said = f"{path}: {visible_line(name)}: Overton shows its own text, and cannot resume the run. It {reason}"
+        text = f"{path}: {visible_line(name)}"
+        said = f"{text}: Overton shows its own text instead, and cannot resume the run. The text {reason}"
         warnings.warn(said, Notice, stacklevel=2)
     return study if "" in unfit else with_texts(study, {name: texts[name] for name in texts if name not in unfit})
 
@@ -445,11 +489,11 @@ def stored_records(run: Path) -> pl.DataFrame:
 def rows_of(run: Path, kind: type[msgspec.Struct], records: pl.DataFrame) -> list[Any]:
     """The outcome table of a run as records of the study's own `kind`.
 
-    Columns beyond a record's own (the model's name, say) are left out; fields added after the run was made have
-    their defaults.
+    Columns that are not fields of a record (such as the model's name) are left out. Fields that were added to the study
+    after the run was made get their defaults.
 
     Raises:
-        RunError: it does not contain such records.
+        RunError: the table does not contain such records.
     """
     given = [name for name in kind.__struct_fields__ if name in records.columns]
     try:
@@ -460,8 +504,8 @@ def rows_of(run: Path, kind: type[msgspec.Struct], records: pl.DataFrame) -> lis
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
-    """Each lane's name: its model's name, or the study's if models meet; followed by the judge's if that is not the
-    first of several."""
+    """The name of each pipeline: its model's name, or the study's name if models interact. For all judges except the
+    first, the judge's name follows."""
     names = [study.name] if study.together else [entry.name for entry in manifest.models[study.first]]
     more = manifest.models.get(study.several, [])[1:]
     return [*names, *(f"{name}, judged by {judge.name}" for judge in more for name in names)]

@@ -1,4 +1,5 @@
-"""Files of people's labels: the task, what each person saved, and what a run stores. All may be somebody else's."""
+"""Files of human labels: the task, the file that each annotator saved, and the files that a run stores. Any of these
+files may come from somebody else."""
 
 from __future__ import annotations
 
@@ -20,29 +21,30 @@ if TYPE_CHECKING:
 
 
 FOLDER = "labels"
-"""The folder in a run with people's labels, one file per task."""
+"""The folder in a run with human labels, one file per task."""
 
 TASK = "task.json"
-"""The task, beside people's pages; they must not see it, since it contains the judge's labels."""
+"""The task, next to the labelling pages. Annotators must not see this file, because it contains the judge's labels."""
 
 _MAX_BYTES = 200_000_000
 _LOCK_TIMEOUT_S = 60.0
-"""Seconds: numbers of a large run are corrected while its labels are locked."""
+"""Seconds to wait for the lock. It is held while the numbers of a run are corrected, which takes long in a large
+run."""
 _Value = TypeVar("_Value")
 
 
 class _LabelFileHead(msgspec.Struct):
-    """The keys that distinguish a task from a person's labels."""
+    """The keys that distinguish a task from an annotator's labels."""
 
     rows: msgspec.Raw = msgspec.Raw()
     person: msgspec.Raw = msgspec.Raw()
 
 
 def read_label_file(file: Path) -> LabelTask | AnnotatorLabels | list[LabelStudioExport]:
-    """The content of a file: a task, what a person saved, or what Label Studio exported.
+    """Read a file: a task, the labels that an annotator saved, or an export of Label Studio.
 
     Raises:
-        InputError: it cannot be read, or is none of these.
+        InputError: the file cannot be read, or is none of these.
     """
     from overton.judging.label_studio import LabelStudioExport
     from overton.judging.label_tasks import AnnotatorLabels, LabelTask, check_task
@@ -56,18 +58,18 @@ def read_label_file(file: Path) -> LabelTask | AnnotatorLabels | list[LabelStudi
         check_task(task, str(file))
         return task
     if not bytes(head.person):
-        reason = "contains neither a task nor a person's labels: name the files that the pages saved"
+        reason = "contains neither a task nor human labels; name the files that the pages saved"
         raise InputError([Problem(str(file), "", reason)])
     return _decode_content(file, content, msgspec.json.Decoder(AnnotatorLabels).decode)
 
 
 def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kept: Sequence[SavedLabels]) -> LabelTask:
-    """The task to which people's labels belong: the key, otherwise one the run has, otherwise the file beside them.
+    """Find the task to which human labels belong: in `key`, otherwise in the run, otherwise next to the label files.
 
-    `wanted` are the names of the tasks that the labels say they belong to.
+    `wanted` are the names of the tasks that the label files state.
 
     Raises:
-        InputError: there is none, or the file is not a task.
+        InputError: there is no task, or the file is not a task.
     """
     from overton.judging.label_tasks import LabelTask
 
@@ -76,22 +78,31 @@ def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kep
         return known
     beside = key if key is not None else files[0].with_name(TASK)
     if key is None and not beside.exists():
-        reason = f"there is no {TASK} beside it: name the task that was written with the pages (--key)"
+        reason = f"there is no {TASK} in the same folder; name the task that was written with the pages (--key)"
         raise InputError([Problem(str(files[0]), "", reason)])
     found = read_label_file(beside)
     if not isinstance(found, LabelTask):
-        raise InputError([Problem(str(beside), "", "is not a task, but people's labels: name the task (--key)")])
+        raise InputError([Problem(str(beside), "", "contains human labels and is not a task; name the task (--key)")])
     return found
 
 
 def labels_file(run: Path, task: str) -> Path:
-    """Where a run stores the labels of a task."""
+    """The file in which a run stores the labels of a task."""
     return run / FOLDER / f"{task}.json"
+
+
+def labels_place(run: Path, task: str) -> str:
+    """The location of a task's labels, as messages name it: the task's file, or the folder if several tasks were
+    joined."""
+    from overton.judging.joined_tasks import JOINED
+
+    return str(run / FOLDER if JOINED in task else labels_file(run, task))
 
 
 @contextmanager
 def labels_locked(run: Path) -> Iterator[None]:
-    """Lock a run's labels while they are read and rewritten, so that two processes doing so lose nothing.
+    """Lock a run's labels while they are read and rewritten. Otherwise labels could be lost if two processes do this at
+    the same time.
 
     Raises:
         RunError: another process holds the lock for too long, or the lock cannot be made.
@@ -110,7 +121,8 @@ def labels_locked(run: Path) -> Iterator[None]:
 
 
 def write_labels(run: Path, labels: SavedLabels) -> None:
-    """Write the labels of a task into a run's folder, replacing those there, while it is locked by `labels_locked`.
+    """Write the labels of a task into a run's folder, replacing the labels there. `labels_locked` must have locked the
+    folder.
 
     Raises:
         RunError: it cannot be written.
@@ -121,7 +133,7 @@ def write_labels(run: Path, labels: SavedLabels) -> None:
 
 
 def read_labels(run: Path) -> list[SavedLabels]:
-    """The labels that people gave units of a run, by task; empty if there are none.
+    """Read the human labels of a run's units, by task; empty if there are none.
 
     Raises:
         InputError: a file is damaged, or does not contain labels.

@@ -1,4 +1,5 @@
-"""The lanes of a run, one per model that it measures or one in which they meet, and their records on disk."""
+"""The model pipelines of a run, and their records on disk. There is a pipeline per measured model, or a single one if
+models interact."""
 
 from __future__ import annotations
 
@@ -29,14 +30,18 @@ from overton.runs.precision import choose_trials, decide_round, design_of
 from overton.runs.run import Run
 from overton.studies.installed_study import blaming
 from overton.studies.multiple_judges import JUDGE
+from overton.studies.prompted_models import is_split
 from overton.studies.study import AnyStudy
-from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY
+from overton.studies.system_prompts import SYSTEM, name_of
+from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY, newer_columns
 
 
 def lanes_of(run: Run, models: Mapping[str, Sequence[Model]] | None) -> list[Lane]:
-    """One lane per model of the study's first role, or one in which they meet; other roles serve all lanes.
+    """Make the pipelines: one per model of the study's first role, or a single one if models interact. Other roles
+    serve all pipelines.
 
-    With several judges, each judge has as many lanes: calls not to the judge are the same in all of them.
+    With several judges, each judge has its own copy of these pipelines. The copies share all calls except calls to
+    judges.
 
     Raises:
         InputError: there are more trials than a run may have.
@@ -50,11 +55,14 @@ def lanes_of(run: Run, models: Mapping[str, Sequence[Model]] | None) -> list[Lan
     wanted = manifest.precision
     design = None if wanted is None else design_of(experiment, wanted, len(seatings))
     order = None if design is None else design.order
+    conditions = {SYSTEM: lambda trial: name_of(trial.system_prompt)} if is_split(study, manifest.options) else {}
     lanes = [
         Lane(
             seats=seats,
             trials=partial(_plan_trials, experiment, part),
-            outcomes=RecordWriter(run.path / "records.parts" / str(number), study.record, label, order=order),
+            outcomes=RecordWriter(
+                run.path / "records.parts" / str(number), study.record, label, order=order, conditions=conditions
+            ),
             planned=Counter() if design else planned,
             own="" if study.together else seats[study.first].model.answerer.identity,
             at_once=partial(_trials_at_once, study, seats, len(seatings)),
@@ -75,7 +83,7 @@ def _plan_trials(experiment: Experiment, part: frozenset[str] | None) -> Iterabl
 
 
 def _trials_at_once(study: AnyStudy, seats: Mapping[str, Seat], lanes: int) -> int:
-    """How many trials of a lane run at once: many more if they wait for batches."""
+    """The number of a pipeline's trials that run at once. It is much larger if trials wait for batches."""
     asked = [seat for name, seat in seats.items() if name not in study.retrieval]
     return max(BATCHED_AT_ONCE // lanes if seat.batched else seat.limiter.most for seat in asked)
 
@@ -84,7 +92,8 @@ _MAX_NAMED_TRIALS = 50
 
 
 def unwritable_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, UnwritableRecords]:
-    """The trials of each lane whose records no table can store; only for lanes with any."""
+    """The trials of each pipeline whose records cannot be stored in a table. Pipelines without such trials are left
+    out."""
     return {
         name: UnwritableRecords(
             len(unwritable), [f"{trial}: {why}" for trial, why in islice(unwritable.items(), _MAX_NAMED_TRIALS)]
@@ -104,6 +113,9 @@ def write_records(run: Run, lanes: Sequence[Lane]) -> None:
 
     try:
         tables = pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes])
+        if newer := newer_columns(run.study.record):
+            used = tables.select(pl.col(newer).count()).collect().row(0)
+            tables = tables.drop(name for name, count in zip(newer, used, strict=True) if not count)
         with replacing(run.records_file) as (fresh, _):
             tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
     except pl.exceptions.PolarsError as error:
@@ -115,10 +127,10 @@ def write_records(run: Run, lanes: Sequence[Lane]) -> None:
 
 
 def write_dataset(run: Run) -> None:
-    """If the study makes items, write them from the run's records, and note it in its manifest.
+    """If the study makes items, make them from the run's records, write them, and note them in the manifest.
 
     Raises:
-        OvertonError: no items can be made of the records, or they cannot be written.
+        OvertonError: the items cannot be made from the records, or cannot be written.
     """
     study, made = run.study, run.study.dataset
     if made is None:
@@ -134,14 +146,15 @@ def write_dataset(run: Run) -> None:
 def _seat_lanes(
     study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
 ) -> list[tuple[dict[str, Seat], dict[str, str | bool]]]:
-    """For each lane, who answers under which name, and the labels of its records."""
+    """For each pipeline, its models and services by the name under which they answer, and the values that are the same
+    in all its records, such as the model's name."""
     seats = {
         role: _make_seats(manifest.models.get(role, []), None if models is None else models[role])
         for role in study.role_names
     }
     for role in study.roles:
-        for judge_seat in seats[role.name] if role.judges else ():
-            judge_seat.judges = True
+        for seat in seats[role.name]:
+            seat.judges = role.judges
     first, *others = study.role_names
     shared = {role: seats[role][0] for role in others if seats[role]}
     label: dict[str, str | bool] = {}
@@ -161,7 +174,7 @@ def _seat_lanes(
 
 
 def _make_seats(entries_: Sequence[ModelEntry], models: Sequence[Model] | None) -> list[Seat]:
-    """Each model with its settings and rate limiter; one that occurs several times has a single rate limiter."""
+    """Each model with its settings and rate limiter. A model that occurs several times has only one rate limiter."""
     models = [recorded_model(entry) for entry in entries_] if models is None else models
     once: dict[int, Seat] = {}
     for model, entry in zip(models, entries_, strict=True):

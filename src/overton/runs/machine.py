@@ -1,4 +1,4 @@
-"""The open files and disk space that a run needs, checked before anything is asked."""
+"""Checks, before any call, that a run can open enough files and has enough disk space."""
 
 from __future__ import annotations
 
@@ -13,42 +13,45 @@ from overton.runs.answerers import distinct_answerers
 from overton.runs.folder import ModelEntry
 
 _OWN_FILES = 48
-"""Files that a run opens besides connections; 24 were counted on two cores (journal, tables, event loop)."""
+"""The number of files that a run opens besides connections (journal, tables, event loop). On a machine with two cores,
+24 were counted."""
 _FILES_PER_SOURCE = 4
-"""A page that is read takes a connection and the pipes of a process."""
+"""The number of files per page source. Reading a page takes a connection and the pipes of a process."""
 _LOCAL_SOURCES = ("starter", "index", "archive")
 _FIXED_BYTES = 1 << 20
-"""Manifest, items and report. Reports took 0.34 MB with two issues."""
+"""Bytes for manifest, items and report. A report with two issues took 0.34 MB."""
 _BYTES_PER_CALL = 400
-"""Journal and records. 248 bytes of journal and 32 of records were measured for one-word answers."""
+"""Bytes per call for journal and records. For one-word answers, the journal took 248 bytes and the records 32."""
 _LOG_BYTES_PER_CALL, _MOST_LOG_BYTES = 12_288, 4 << 20
-"""SQLite's log before it is merged: up to three pages for a commit, and a thousand in all."""
+"""The size of SQLite's log before it is merged: up to three pages per commit, and a thousand pages in all."""
 _RESERVE_BYTES_PER_CONNECTION, _LEAST_RESERVE_BYTES = 1 << 14, 1 << 20
 
 Models = Mapping[str, Sequence[Model]]
 
 
 def reserve_bytes(models: Models) -> int:
-    """How much space to set aside for replies in flight: 16 kB for each, and at least 1 MB."""
+    """The disk space to reserve for replies in flight: 16 kB for each reply, but at least 1 MB in all."""
     connections = sum(model.connections for model in distinct_answerers(models) if not model.retrieves)
     return max(_LEAST_RESERVE_BYTES, _RESERVE_BYTES_PER_CONNECTION * connections)
 
 
 def check_machine(out: Path, entries: Mapping[str, Sequence[ModelEntry]], models: Models, trials: int) -> None:
-    """Refuse a run for which the machine has too few files or too little space; `trials` are those still to conduct.
+    """Refuse a run that could open too few files or has too little disk space; `trials` is the number of trials still
+    to conduct.
 
     Raises:
-        RunError: it has; nothing was asked.
+        RunError: the machine allows too few files or has too little space. No request was sent.
     """
     check_files(_count_connections(entries, models))
     _check_space(out, models, trials)
 
 
 def check_files(connections: int = 0) -> None:
-    """Make sure that a process may open enough files, raising its own limit as far as the system allows.
+    """Make sure that the process may open enough files. If needed, raise the process's own limit as far as the system
+    allows.
 
     Raises:
-        RunError: the system does not allow it.
+        RunError: the system does not allow enough files.
     """
     try:
         import resource
@@ -64,12 +67,12 @@ def check_files(connections: int = 0) -> None:
     fewer = " or use fewer connections (--model-arg NAME connections=N)" if connections else ""
     raise RunError(
         f"this run may open {needed} files ({connections} connections and {_OWN_FILES} of its own), but the system"
-        f" allows {hard}: raise the limit (ulimit -n {needed}){fewer}. Nothing was asked."
+        f" allows {hard}: raise the limit (ulimit -n {needed}){fewer}. No request was sent."
     )
 
 
 def _count_connections(entries: Mapping[str, Sequence[ModelEntry]], models: Models) -> int:
-    """The most connections of all models and sources that are not in this process."""
+    """The maximum number of connections to all models and sources outside this process."""
     found: dict[int, int] = {}
     for role, opened in models.items():
         for entry, model in zip(entries.get(role, ()), opened, strict=False):
@@ -91,5 +94,5 @@ def _check_space(out: Path, models: Models, trials: int) -> None:
     if free < needed:
         raise RunError(
             f"{out}: the disk is full: this run needs at least {needed / 1e6:.1f} MB, and {free / 1e6:.1f} MB are"
-            " free. Free some space, or choose another folder. Nothing was asked."
+            " free. Free some space, or choose another folder. No request was sent."
         )

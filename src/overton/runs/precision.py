@@ -1,4 +1,5 @@
-"""A run that stops once precise: its study's blocks, laid out for each lane, and the decisions about them."""
+"""Runs that stop at a target precision. Each of their pipelines conducts balanced blocks of trials, and decides after
+each round which blocks to add."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _decode_decision = msgspec.json.Decoder(Decision).decode
 
 
 def decide_round(design: StoppingPlan, ended: Ended) -> str:
-    """The decision on how a lane of this design continues, as JSON."""
+    """The decision on how a pipeline of this design continues, as JSON."""
     made = decide(design, {name: TrialOutcome(*outcome) for name, outcome in ended.items()})
     return msgspec.json.encode(made, order="deterministic").decode()
 
@@ -41,13 +42,13 @@ def choose_trials(design: StoppingPlan, decision: str, ended: Ended) -> Sequence
     """The trials that a decision adds, in plan order.
 
     Raises:
-        JournalError: the text is not one of ours.
+        JournalError: the text is not one that Overton writes.
     """
     return design.chosen(decision_of(decision), set(ended))
 
 
 def decision_of(text: str) -> Decision:
-    """A decision, from its note.
+    """Decode a decision from its note.
 
     Raises:
         JournalError: it is not a decision.
@@ -59,7 +60,7 @@ def decision_of(text: str) -> Decision:
 
 
 def precision_of(measures: Mapping[str, float] | None, calls: int | None) -> PrecisionTarget | None:
-    """The precision that a run has to reach, None if it has to ask its whole plan."""
+    """The target precision of a run, None if the run makes all planned calls."""
     return None if not measures and calls is None else PrecisionTarget(dict(measures or {}), calls, "repeated")
 
 
@@ -67,35 +68,36 @@ def check_wanted(study: AnyStudy, wanted: PrecisionTarget, options: Any) -> None
     """Refuse a precision that cannot be reached.
 
     Raises:
-        InputError: the study does not declare its blocks, has no such measure, or its options cannot be combined with
-            stopping.
+        InputError: the study does not declare its blocks, the study lacks a wanted measure, or the options cannot be
+            combined with a target precision.
     """
     if study.blocks is None:
-        reason = f"{study.name} does not declare its blocks, so it cannot stop once precise"
+        reason = f"{study.name} does not declare its blocks, so it cannot stop at a target precision"
         raise InputError([Problem(option_place("precision"), "", reason)])
     if problems := list(study.blocks.problems(wanted, options)):
         raise InputError(problems)
 
 
 def check_one_judge(study: AnyStudy, wanted: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse several judges: each one's labels would lead to other decisions.
+    """Refuse several judges, because each judge's labels would lead to different decisions.
 
     Raises:
-        InputError: there are several.
+        InputError: there are several judges.
     """
     if len(judges := wanted.get(study.several, ())) > 1:
         reason = (
-            f"{len(judges)} judges would each stop at a different point: name one, and ask the others with"
+            f"with {len(judges)} judges, each would stop at a different point; name one, and use the others later with"
             " 'overton judge again'"
         )
         raise InputError([Problem(option_place("precision"), "", reason)])
 
 
 def design_of(experiment: Experiment, wanted: PrecisionTarget, lanes: int) -> StoppingPlan:
-    """The design of each of `lanes` lanes, from which it chooses blocks; calls are divided evenly among them.
+    """The design from which each pipeline chooses blocks. Calls are divided evenly among the pipelines, whose number is
+    `lanes`.
 
     Raises:
-        InputError: see `check_wanted`; or fewer calls are allowed than the first round takes.
+        InputError: see `check_wanted`. Also if fewer calls are allowed than the first round takes.
     """
     study = experiment.study
     check_wanted(study, wanted, experiment.options)
@@ -106,14 +108,15 @@ def design_of(experiment: Experiment, wanted: PrecisionTarget, lanes: int) -> St
         study.blocks, trials, wanted, experiment.seed, _most_calls(study, study.blocks, trials), calls
     )
     if calls is not None and design.first_round > calls:
-        reason = f"the first round alone takes {design.first_round * lanes:,}, before which nothing is known"
+        needed = f"the first round alone takes {design.first_round * lanes:,} calls"
+        reason = f"{needed}, and its results decide on further trials"
         raise InputError([Problem(option_place("at_most_calls"), f"{wanted.calls}", reason)])
     return design
 
 
 def _most_calls(study: AnyStudy, blocks: Blocks, trials: Sequence[Trial]) -> dict[Arm, int]:
-    """The most calls that a trial of each arm makes, measured on the longest trials with the longest canned replies.
-    Searches and pages are shared and do not count."""
+    """The maximum number of calls of a trial in each arm, counted with the canned replies that make trials longest.
+    Searches and pages do not count, because they are shared."""
     some = {Arm(trial.item, blocks.of(trial)[0]): blocks.longest(trial) for trial in reversed(trials)}
 
     async def counted() -> dict[Arm, int]:
@@ -127,7 +130,7 @@ def _most_calls(study: AnyStudy, blocks: Blocks, trials: Sequence[Trial]) -> dic
 
 
 def stop_states(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, StopState]:
-    """The last decision on each lane that runs in rounds, and after how many."""
+    """The last decision on each pipeline that runs in rounds, and the number of its rounds."""
     found = {}
     for name, lane in zip(names, lanes, strict=True):
         if lane.rounds is not None and lane.rounds.said:

@@ -1,9 +1,10 @@
-"""The answerers and the manifest of a run, made and checked before its first call."""
+"""The models, services and manifest of a run, made and checked before the first call."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -26,11 +27,12 @@ from overton.runs.answerers import (
     with_page_source,
 )
 from overton.runs.experiment import Experiment
-from overton.runs.folder import Manifest, ModelEntry
+from overton.runs.folder import FILE, CheckedReplies, Manifest, ModelEntry
 from overton.runs.precision import check_one_judge, design_of
 from overton.runs.run import Run
 from overton.runs.temperature_probe import sent
 from overton.runs.trust import Trust, check_trusted
+from overton.studies.options import option_place
 from overton.studies.paper import published_values
 from overton.studies.precision import PrecisionTarget
 from overton.studies.study import AnyStudy
@@ -38,7 +40,8 @@ from overton.version import __version__
 
 
 class Prepared(NamedTuple):
-    """A run that can start: what it asks, its manifest, its answerers, and the completed request for them."""
+    """A run that can start, with its experiment, its manifest, its models and services, and the requests for these with
+    defaults filled in."""
 
     experiment: Experiment
     manifest: Manifest
@@ -54,8 +57,10 @@ def prepare(
     left_out: str = "",
     batch: bool = False,
     precision: PrecisionTarget | None = None,
+    anyway: bool = False,
 ) -> Prepared:
-    """All that a run needs before its folder is made; no calls are made.
+    """Prepare everything that a run needs before its folder is made, without any calls. With `anyway` the run continues
+    even if few of a model's first replies can be read.
 
     Raises:
         InputError: anything wrong with items, models or options.
@@ -86,12 +91,13 @@ def prepare(
         precision=precision,
         as_published=published_values(study.published, options) or msgspec.UNSET,
         replaced=list(study.replaced) or msgspec.UNSET,
+        first_replies=CheckedReplies(anyway),
     )
     return Prepared(experiment, manifest, models, wanted)
 
 
 def _check_record(study: AnyStudy) -> None:
-    """Refuse a study whose records could not be written, before anything is asked.
+    """Refuse a study whose records could not be written, before any calls.
 
     Raises:
         InputError: a field of its record has a type that no column can hold.
@@ -103,30 +109,62 @@ def _check_record(study: AnyStudy) -> None:
 
 
 def open_again(run: Run, added: Requests, trust: Trust) -> dict[str, list[Model]]:
-    """The answerers of a run that exists, and after them those that are `added`; no calls are made.
+    """Open the models and services of an existing run, and then the `added` ones. No calls are made.
 
     Raises:
-        InputError: the folder names something that this machine has not used, and `trust` does not allow it. Or a price
-            is needed and unknown, or something is wrong with those added.
-        RunMismatch: a model is not the one that the run started with.
+        InputError: the folder names an address, key or file that this machine has never used and that `trust` does not
+            allow. It is also raised if a price is needed and unknown, or if something is wrong with the added models.
+        RunMismatch: a model differs from the one that the run started with.
     """
     manifest, wanted = run.manifest, requests_of_run(run.manifest)
-    check_trusted(run.study, run.path, wanted, trust)
+    given = {word for more in added.values() for request in more for word in (request.name, request.spec)}
+    with _named_in_manifest(run, given):
+        check_trusted(run.study, run.path, wanted, trust)
     if run.replaced_texts:
         warnings.warn(f"{run.path.name} {run.replaced_texts}", Notice, stacklevel=3)
     for role, more in added.items():
         wanted[role] = [*wanted.get(role, ()), *more]
-    models = _open_models(run.experiment, wanted, resumed=True)
+    with _named_in_manifest(run, given):
+        models = _open_models(run.experiment, wanted, resumed=True)
     _check_identities(run, models)
     _check_prices(models, manifest.limits)
     _warn_of_low_prices(manifest)
-    if added:  # what was found out about existing models is kept
+    if added:  # keep settings that earlier sessions found out
         batched = any(entry.batched for side in manifest.models.values() for entry in side)
         manifest.models = {
             role: [*(existing := manifest.models.get(role, [])), *entries[len(existing) :]]
             for role, entries in entries_of(wanted, models, batched=batched).items()
         }
     return models
+
+
+@contextmanager
+def _named_in_manifest(run: Run, given: Collection[str]) -> Iterator[None]:
+    """Correct the place of problems with the manifest's models. A problem is reported at the model's key in the
+    manifest, because the user has given no option for the model. Problems with models that the user has now `given` are
+    still reported at the option.
+
+    Raises:
+        InputError: the problems.
+    """
+    try:
+        yield
+    except InputError as error:
+        found = [_in_manifest(run, problem, given) for problem in error.problems]
+        raise InputError(found) from error.__cause__
+
+
+def _in_manifest(run: Run, problem: Problem, given: Collection[str]) -> Problem:
+    option, _, spec = problem.place.partition(" ")
+    named = spec or problem.key
+    if not option.startswith("--") or named in given:
+        return problem
+    for role, side in run.manifest.models.items():
+        for number, entry in enumerate(side):
+            if named in (entry.spec, entry.name):
+                key = f"models.{role}[{number}]{'.arguments' if spec else ''}"
+                return Problem(str(run.path / FILE), key, f"{problem.key}: {problem.reason}")
+    return problem
 
 
 def _open_models(experiment: Experiment, wanted: Requests, *, resumed: bool = False) -> dict[str, list[Model]]:
@@ -137,10 +175,10 @@ def _open_models(experiment: Experiment, wanted: Requests, *, resumed: bool = Fa
 def reached_elsewhere(
     entries: Mapping[str, Sequence[ModelEntry]], elsewhere: Sequence[ModelRequest]
 ) -> dict[str, list[ModelEntry]]:
-    """A run's models, some of them reached as these requests say, by name.
+    """A run's models by role. Models named in these requests are now reached in the requested way.
 
-    Arguments that a request does not give stay as they were, if a model reached that way takes them. Whether it is the
-    same model is checked when it is opened.
+    If a request leaves an argument out, the argument stays the same, provided that it applies to the new way. When the
+    model is opened, Overton checks that it has not changed.
 
     Raises:
         InputError: the run has no such model.
@@ -163,17 +201,22 @@ def _redirect_entry(entry: ModelEntry, request: ModelRequest) -> ModelEntry:
 
 
 def _check_prices(models: Mapping[str, Sequence[Model]], limits: Limits) -> None:
+    if limits.cost is not None and not limits.cost >= 0:  # nothing is above NaN
+        raise InputError([Problem(option_place("max_cost"), str(limits.cost), "must be 0 or more")])
     unknown = [
         model.answerer.name for side in models.values() for model in side if not model.retrieves and model.price is None
     ]
     if limits.cost is not None and unknown:
         raise InputError(
-            [Problem("--max-cost", name, "its price is unknown: give it with --price NAME IN OUT") for name in unknown]
+            [
+                Problem(option_place("max_cost"), name, "its price is unknown: give it with --price NAME IN OUT")
+                for name in unknown
+            ]
         )
 
 
 def _warn_of_low_prices(manifest: Manifest) -> None:
-    """Warn if a limit counts at prices below the listed ones: the folder may be somebody else's."""
+    """Warn if a limit is computed with prices below the list prices, because the folder may be somebody else's."""
     for entry in {entry.identity: entry for side in manifest.models.values() for entry in side}.values():
         known = price_of(parse_spec(entry.spec)) if entry.price is not None and _is_model(entry.spec) else None
         if manifest.limits.cost is None or entry.price is None or known is None:
@@ -187,7 +230,8 @@ def _warn_of_low_prices(manifest: Manifest) -> None:
             own = f"${entry.price.input:g} in and ${entry.price.output:g} out, {batched}"
             listed = f"${known.input:g} and ${known.output:g}, {_batch_price_share(known):g} in batches"
             warnings.warn(
-                f"{entry.name}: --max-cost counts at the price in the run's folder, {own}; list prices are {listed}",
+                f"{entry.name}: --max-cost is computed with the prices in the run's folder, {own}; list prices are"
+                f" {listed}",
                 Notice,
                 stacklevel=2,
             )
@@ -198,7 +242,7 @@ def _batch_price_share(price: Price) -> float:
 
 
 def _is_model(spec: str) -> bool:
-    """Whether it is a model's spec, not that of a search engine or source of pages."""
+    """Whether the spec is a model's, not that of a search engine or source of pages."""
     try:
         parse_spec(spec)
     except InputError:
@@ -207,15 +251,17 @@ def _is_model(spec: str) -> bool:
 
 
 def _check_batches(models: Mapping[str, Sequence[Model]]) -> None:
-    """Refuse batches if no model takes any; say which are called as usual.
+    """Refuse batches if no model takes them. Tell the user which models are called as usual.
 
     Raises:
-        InputError: no model takes any.
+        InputError: no model takes batches.
     """
     asked = [model for side in models.values() for model in side if not model.retrieves]
     if not any(model.batching for model in asked):
         takers = "openai, groq, anthropic, and servers with OpenAI's batches (http://HOST:PORT/v1#NAME)"
-        raise InputError([Problem("--batch", "", f"none of these models takes batches; available for {takers}")])
+        raise InputError(
+            [Problem(option_place("batch"), "", f"none of these models takes batches; available for {takers}")]
+        )
     paid = [
         model
         for model in asked
@@ -226,7 +272,7 @@ def _check_batches(models: Mapping[str, Sequence[Model]]) -> None:
 
 
 def set_batched(manifest: Manifest, models: Mapping[str, Sequence[Model]], *, batch: bool) -> None:
-    """Have a run's remaining calls sent in batches, or not, and note it in its manifest.
+    """Choose whether a run's remaining calls are sent in batches, and note the choice in the manifest.
 
     Raises:
         InputError: no model takes batches.
@@ -249,7 +295,7 @@ def _check_identities(run: Run, models: Mapping[str, Sequence[Model]]) -> None:
         for entry, model in zip(entries, models[role], strict=False)
         for what, was, is_ in (
             ("its identity", entry.identity, model.answerer.identity),
-            ("whether answers are held to the form", entry.holds_form, model.answerer.holds_form),
+            ("whether answers are constrained to the form", entry.holds_form, model.answerer.holds_form),
             ("its settings", entry.settings, sent(model.settings, entry.not_sent)),
         )
         if was != is_

@@ -1,4 +1,4 @@
-"""A run's progress in words; and shown in a notebook cell, unless the caller watches it."""
+"""A run's progress in words. In a notebook, a cell shows it unless the caller passes `watch`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,23 @@ _UPDATE_INTERVAL_S = 0.5
 
 
 def share(seen: Progress) -> float:
-    """How much of a session is done, 0 to 1: of its calls if it makes any, otherwise of its trials."""
+    """The completed fraction of a session's calls, from 0 to 1. If the session makes no calls, it is the fraction of
+    trials."""
     done, total = (seen.answered, seen.calls) if seen.answered else (seen.done, seen.total)
     return 1.0 if seen.done == seen.total else min(done / total, 1.0) if total else 0.0
 
 
+def extent(seen: Progress) -> str:
+    """The completed part of a session in words, as in '13 of about 40 calls'. If the session makes no calls, trials are
+    counted."""
+    if not seen.answered and not seen.in_flight:
+        return f"{seen.done:,} of {seen.total:,} trials"
+    about = "" if seen.exact or seen.done == seen.total else "about "
+    return f"{seen.answered:,} of {about}{max(seen.calls, seen.answered):,.0f} calls"
+
+
 def _duration(seconds: float) -> str:
-    """Remaining time in words: it is an estimate, so two figures are enough."""
+    """The remaining time in words. It is an estimate, so two significant figures are enough."""
     if seconds < 90:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)
@@ -32,16 +42,16 @@ def _duration(seconds: float) -> str:
 
 
 def detail(seen: Progress) -> str:
-    """The progress of a session, in half a line."""
+    """The progress of a session in a few words."""
     tally = seen.tally
     parts = [f"about {_duration(seen.left)} left"] if seen.left is not None and seen.done < seen.total else []
-    parts += [f"{tally.asked} asked", f"{seen.in_flight} in flight (of {seen.admitted})"]
+    parts.append(f"{seen.in_flight} in flight (of {seen.admitted})")
     several = len(seen.fleets) > 1
     parts += [f"{name}: {state}" if several else state for name, state in seen.fleets.items()]
     if tally.batches:
         parts.append(tally.batches)
     if tally.recalled:
-        parts.append(f"{tally.recalled} from the journal")
+        parts.append(f"{tally.recalled:,} reused")
     if seen.cost:
         parts.append(f"${seen.cost:.4f}")
     if tally.retried:
@@ -55,9 +65,9 @@ def detail(seen: Progress) -> str:
 
 
 def in_notebook(what: str) -> Watch | None:
-    """A watcher that shows progress below a notebook cell; None outside a notebook.
+    """A function that shows progress below a notebook cell; None outside a notebook.
 
-    IPython is not imported for this: in a notebook it already has been.
+    This does not import IPython, which a notebook has already imported.
     """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
@@ -87,5 +97,5 @@ def _cell_watcher(what: str, display: Any) -> Watch:
 
 
 def _bar(what: str, seen: Progress) -> str:
-    text = f"{what}: {seen.done:,} of {seen.total:,} trials; {detail(seen)}"
+    text = f"{what}: {extent(seen)}; {detail(seen)}"
     return f"<progress max='1' value='{share(seen):.4f}'></progress> <span>{escape(visible(text))}</span>"

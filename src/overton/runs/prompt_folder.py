@@ -1,18 +1,20 @@
 """Texts that replace a study's own, read from a user's folder: `overton run STUDY --prompts FOLDER`.
 
-The folder has files with the project's own names and keys (`system.toml`, `[published]`, `overview = ...`). Or it has a
-file `prompts.toml`, which says for each key where the text is in files that were made for another program:
+The folder has files with the same names and keys as Overton's own (`system.toml`, `[published]`, `overview = ...`). Or
+it has a file `prompts.toml`, which says, for each key, where the text is in files made for another program:
 
     folder = "their-repository/prompts"    # below the folder that this file is in
-    marks = "<name>"                       # how places are marked there; by default as in the project's own file
+    marks = "<name>"                       # how placeholders are marked there; by default as in Overton's own file
 
     [texts."system.published.overview"]
     file = "system_v2.txt"
     part = "overview"                      # only <overview>...</overview>; or [FROM, TO], from these words to those
-    places = { agent = "agent_number" }    # the project's word for a place = theirs, where they differ
-    replace = [["one other agent", "{{ others }}"]]   # their words (or from some to others), and the project's
+    places = { agent = "agent_number" }    # Overton's name of a placeholder = their name, if different
+    replace = [["one other agent", "{{ others }}"]]   # their words (or [FROM, TO]), and the words to use instead
 
-The files may be somebody else's: they are bounded, and no link is followed.
+In place of a folder, the user may name the `prompts.json` of a run's folder, to use the texts of that run.
+
+The files may come from somebody else, so their sizes are limited, and links are not followed.
 """
 
 from __future__ import annotations
@@ -31,25 +33,27 @@ from overton.errors import InputError, Problem, Unreadable, list_names, quoted, 
 from overton.studies.prompts import OwnText, cut, mark_pattern, own_texts
 from overton.studies.study import AnyStudy
 from overton.studies.text_replacement import MOST_TEXTS, problems_with, unknown_text
-from overton.untrusted import converted, decode_text, decode_toml, read_file
+from overton.untrusted import converted, decode_json, decode_text, decode_toml, read_file
 
 MAPPING = "prompts.toml"
-"""The file that says where the texts are, if the folder is not in the project's own form."""
+"""The file that says where the texts are, if the folder's files do not have Overton's names and keys."""
 _MOST_BYTES = 2**20
+_MOST_STORED_BYTES = 2**25
+_decode_texts = msgspec.json.Decoder(dict[str, str]).decode
 _MOST_FILES = 200
 _DEEPEST = 20
-"""Most tables in each other that are looked into; the project's own files have three."""
+"""The maximum depth of nested tables that are read. Overton's own files have three levels."""
 _OURS = mark_pattern(["{{ name }}"])
 _STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
 GivenPrompts = str | Path | Mapping[str, str]
-"""A folder of texts, the `prompts.toml` of one, or texts by name."""
+"""A folder of texts, the `prompts.toml` of such a folder, the `prompts.json` of a run, or texts by name."""
 
 
 def read_prompts(study: AnyStudy, given: GivenPrompts | None) -> dict[str, str]:
-    """The texts that replace a study's own, by name; those that are the same as its own are left out.
+    """Read the texts that replace a study's own, by name. Texts that equal the study's own are left out.
 
     Raises:
-        InputError: the folder cannot be read, or a text cannot replace another: each with its file and key.
+        InputError: the folder cannot be read, or a text cannot replace the study's own. The message names file and key.
     """
     if given is None:
         return {}
@@ -62,7 +66,7 @@ def read_prompts(study: AnyStudy, given: GivenPrompts | None) -> dict[str, str]:
 
 @dataclass
 class _Found:
-    """Texts by name, the file and key of each, and what was wrong."""
+    """Texts by name, with the file and key of each, and the problems found."""
 
     texts: dict[str, str] = field(default_factory=dict)
     places: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -79,23 +83,37 @@ def _given_texts(given: Mapping[str, str]) -> _Found:
         if isinstance(name, str) and isinstance(text, str):
             found.add(name, text, "prompts", name)
         else:
-            found.problems.append(Problem("prompts", str(name), "must be a text by its name"))
+            found.problems.append(Problem("prompts", str(name), "must be a text, given by its name"))
+    return found
+
+
+def _read_texts_of_run(path: Path) -> _Found:
+    """Read the `prompts.json` of a run's folder, which has texts by name."""
+
+    def error(reason: str) -> InputError:
+        return InputError([Problem(str(path), "", f"cannot be read: {reason}")])
+
+    found = _Found()
+    for name, text in read_file(path, _MOST_STORED_BYTES, partial(decode_json, decode=_decode_texts), error).items():
+        found.add(name, text, str(path), name)
     return found
 
 
 def _misplaced(study: AnyStudy, own: Mapping[str, OwnText], found: _Found) -> Iterator[Problem]:
-    """The problems with texts, each at its file and key."""
+    """Problems with the texts, each reported at its file and key."""
     for problem in problems_with(study, own, found.texts):
         place, key = found.places.get(problem.key, ("prompts", problem.key))
         yield Problem(place, key, problem.reason)
 
 
 def _read_folder(study: AnyStudy, own: Mapping[str, OwnText], path: Path) -> _Found:
-    """The texts of a folder, or those that a `prompts.toml` names."""
+    """Read the texts of a folder, the texts that a `prompts.toml` names, or the `prompts.json` of a run."""
+    if path.suffix == ".json" and path.is_file():
+        return _read_texts_of_run(path)
     if path.is_file():
         return _read_mapping(study, own, path)
     if not path.is_dir():
-        raise InputError([Problem(str(path), "", "is neither a folder of prompts nor a file that says where they are")])
+        raise InputError([Problem(str(path), "", "is neither a folder of prompts nor a file that lists them")])
     mapping = path / MAPPING
     if mapping.is_file() and not (_is_own_file(own) and "texts" not in _toml(mapping)):
         return _read_mapping(study, own, mapping)
@@ -114,11 +132,11 @@ def _toml(path: Path) -> dict[str, Any]:
     return read_file(path, _MOST_BYTES, lambda data: decode_toml(decode_text(data)), error)
 
 
-# Files in the project's own form.
+# Files with Overton's names and keys.
 
 
 def _read_own_form(study: AnyStudy, own: Mapping[str, OwnText], folder: Path) -> _Found:
-    """The texts of TOML files with the project's names; a file in a folder below has that in its name."""
+    """The texts of TOML files with Overton's names. If a file is in a subfolder, its name includes the subfolder's."""
     found = _Found()
     paths = [path for path in _toml_files(folder) if path.suffix == ".toml"]
     if not paths:
@@ -126,7 +144,9 @@ def _read_own_form(study: AnyStudy, own: Mapping[str, OwnText], folder: Path) ->
         raise InputError([Problem(str(folder), "", f"has no TOML file; those of {study.name} are {', '.join(files)}")])
     for path in paths:
         if path.is_symlink() or (path.parent != folder and path.parent.is_symlink()):
-            found.problems.append(Problem(str(path), "", "is or is in a symbolic link, which is not followed"))
+            found.problems.append(
+                Problem(str(path), "", "is a symbolic link or inside one, and Overton does not follow links")
+            )
             continue
         prefix = ".".join(path.relative_to(folder).with_suffix("").parts)
         for name, value in _flatten(prefix, _toml(path), _DEEPEST):
@@ -135,17 +155,17 @@ def _read_own_form(study: AnyStudy, own: Mapping[str, OwnText], folder: Path) ->
 
 
 def _toml_files(folder: Path) -> list[Path]:
-    """The files of a folder and of those in it.
+    """The TOML files of a folder and of its subfolders.
 
     Raises:
-        InputError: it cannot be listed, or has too many.
+        InputError: the folder cannot be listed, or has too many files.
     """
     try:
         paths = sorted(path for pattern in ("*.toml", "*/*.toml") for path in folder.glob(pattern))
     except OSError as error:
         raise InputError([Problem(str(folder), "", f"cannot be read: {reason_of(error)}")]) from error
     if len(paths) > _MOST_FILES:
-        raise InputError([Problem(str(folder), "", f"has {len(paths)} TOML files; {_MOST_FILES} are the most")])
+        raise InputError([Problem(str(folder), "", f"has {len(paths)} TOML files; the maximum is {_MOST_FILES}")])
     return paths
 
 
@@ -160,7 +180,8 @@ def _flatten(prefix: str, table: Mapping[str, Any], deepest: int) -> Iterator[tu
 def _add_own(  # noqa: PLR0917
     study: AnyStudy, own: Mapping[str, OwnText], found: _Found, named: tuple[str, Any], path: Path, key: str
 ) -> None:
-    """Add a value of a file in the project's own form; a copy of what a study does not replace changes nothing."""
+    """Add a value of a file with Overton's names and keys. Unchanged copies of Overton's values are ignored, even if a
+    study cannot replace them."""
     name, value = named
     if value == own[name].value if name in own else value in _unsent(own, name):
         return
@@ -171,28 +192,28 @@ def _add_own(  # noqa: PLR0917
 
 
 def _why_not_text(study: AnyStudy, own: Mapping[str, OwnText], name: str) -> str:
-    """Why a value that is not a text replaces nothing."""
+    """The reason why a value that is not a text cannot be used."""
     if name not in own:
         return unknown_text(study, own, name)
     return "is not a text" if isinstance(own[name].value, str) else "is a list and not a text, and cannot be replaced"
 
 
 def _unsent(own: Mapping[str, OwnText], name: str) -> Iterator[Any]:
-    """The values in a study's prompt packages under a name that the study does not list."""
+    """The values with this name in a study's prompt packages. The name is not that of one of the study's texts."""
     for prompts, prefix in {(text.prompts, listed.removesuffix(text.key)) for listed, text in own.items()}:
         file, *keys = name.removeprefix(prefix).split(".")
-        with suppress(ValueError):  # no such file
+        with suppress(ValueError):  # there may be no such file
             value: Any = prompts.load(file)
             for key in keys:
                 value = value.get(key) if isinstance(value, Mapping) else None
             yield value
 
 
-# Files in another form, and the mapping that says which.
+# Files made for another program, and the mapping that names them.
 
 
 class _Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a text is, and how it differs from the project's form: see the head of this file."""
+    """The location of a text, and its differences from Overton's form, as described at the head of this file."""
 
     file: str = ""
     text: str = ""
@@ -223,7 +244,7 @@ def _read_mapping(study: AnyStudy, own: Mapping[str, OwnText], path: Path) -> _F
         except Unreadable as error:
             found.problems.append(Problem(str(path), f"texts.{name}", f"{error.reason}; a text has {_KEYS}"))
     if len(sources) > MOST_TEXTS:
-        raise InputError([Problem(str(path), "texts", f"names {len(sources):,} texts; {MOST_TEXTS:,} are the most")])
+        raise InputError([Problem(str(path), "texts", f"names {len(sources):,} texts; the maximum is {MOST_TEXTS:,}")])
     for name, source in sources.items():
         if name not in own or not isinstance(own[name].value, str):
             reason = unknown_text(study, own, name) if name not in own else "is a list, which cannot be replaced"
@@ -242,7 +263,7 @@ _KEYS = ", ".join(name for name in _Source.__struct_fields__)
 
 
 def _entries(prefix: str, tables: Mapping[str, Any], deepest: int) -> Iterator[tuple[str, Any]]:
-    """The tables that say where a text is, by dotted key, whether that is quoted or not."""
+    """The tables that give the location of each text, by its dotted key. The key may be quoted or not."""
     for key, table in tables.items():
         name = f"{prefix}{key}"
         nested = isinstance(table, Mapping) and table and all(isinstance(inner, Mapping) for inner in table.values())
@@ -254,7 +275,8 @@ def _entries(prefix: str, tables: Mapping[str, Any], deepest: int) -> Iterator[t
 
 @dataclass(frozen=True)
 class _Conversion:
-    """A text of another program's in the project's form: `path` is the mapping, `name` and `own` the text replaced."""
+    """The conversion of another program's text to Overton's form. `path` is the path of the mapping. `name` is the name
+    of the text to replace, and `own` the text itself."""
 
     path: Path
     name: str
@@ -263,18 +285,18 @@ class _Conversion:
     source: _Source
 
     def text(self) -> str:
-        """The text, with its places marked as in the project's own.
+        """The text, with its placeholders marked as in Overton's own text.
 
         Raises:
-            InputError: it cannot be read, or does not have what the mapping says.
+            InputError: the file cannot be read, or lacks the part that the mapping names.
         """
         parts = self._parts()
         if left := next((match[0] for words in parts[::2] for match in _STATEMENT.finditer(words)), ""):
-            reason = f"{self._where}: {quoted(left)} is a statement of a template, which nothing carries out"
+            reason = f"{self._where}: {quoted(left)} is a template statement, which Overton does not execute"
             raise self._error("replace", reason)
         text = self.own.prompts.spelled(self.own.key, parts)
         if self.own.prompts.cut(self.own.key, text) != parts:
-            raise self._error("", f"{self._where} has words that would be taken for one of its places")
+            raise self._error("", f"{self._where} has words that Overton would take for a placeholder")
         return text
 
     @property
@@ -282,7 +304,7 @@ class _Conversion:
         return self.source.file or "text"
 
     def _parts(self) -> tuple[str, ...]:
-        """The text cut at its places, which have the project's names."""
+        """The text, split at its placeholders, which have Overton's names."""
         pieces: list[str | tuple[str, ...]] = [self._cut_out(self._read())]
         for theirs, ours in self.source.replace:
             words = theirs if isinstance(theirs, str) else self._between(theirs, pieces)
@@ -304,18 +326,22 @@ class _Conversion:
         return tuple(parts)
 
     def _place(self, name: str, theirs: str) -> str:
-        """The project's name of a place, if the text replaced has it; `theirs` is its name in their text."""
+        """Overton's name of a placeholder, after a check that the replaced text has it. `theirs` is the name in the
+        other program's text."""
         known = sorted({*self.own.prompts.cut(self.own.key, self.own.value)[1::2]})
         if name in known:
             return name
         marks = self.source.marks or self.mapping.marks
         mark = (marks if isinstance(marks, str) else marks[0]) if marks else "{{ name }}"
-        there = f"the places of {self.name} are {', '.join(known)}" if known else f"{self.name} has no places"
-        reason = f"{self._where} has {mark.replace('name', theirs)}, which nothing fills; {there}"
+        there = (
+            f"the placeholders of {self.name} are {', '.join(known)}" if known else f"{self.name} has no placeholders"
+        )
+        reason = f"{self._where} has {mark.replace('name', theirs)}, which Overton cannot fill; {there}"
         raise self._error("places", f"{reason}{suggestion(name, known)}")
 
     def _cut_out(self, text: str) -> str:
-        """The part of the text that replaces ours: all of it, what a tag encloses, or from some words to others."""
+        """The part of the text that replaces Overton's: the whole text, the content of a tag, or the text from some
+        words to others."""
         part = self.source.part
         if not part:
             return text
@@ -327,7 +353,7 @@ class _Conversion:
         return found
 
     def _between(self, ends: tuple[str, str], pieces: Sequence[str | tuple[str, ...]]) -> str:
-        """Their words from some to others, which a single place of ours stands for."""
+        """The passage of the other program's text from one of the `ends` to the other. It is replaced as a whole."""
         found = (_from_to(piece, *ends) for piece in pieces if isinstance(piece, str))
         if words := next(filter(None, found), ""):
             return words
@@ -335,7 +361,9 @@ class _Conversion:
 
     def _read(self) -> str:
         if bool(self.source.file) == bool(self.source.text):
-            raise self._error("file", "name the file that has the text, or give the text itself as `text`")
+            raise self._error(
+                "file", "name the file with the text as `file`, or give the text itself as `text`, but not both"
+            )
         if self.source.text:
             return self.source.text
         path = self._inside(f"{self.mapping.folder}/{self.source.file}" if self.mapping.folder else self.source.file)
@@ -349,14 +377,14 @@ class _Conversion:
         return self._error("file", f"{path} cannot be read: {reason}{suggestion(path.name, beside)}")
 
     def _inside(self, file: str) -> Path:
-        """A file below the folder of the mapping, no part of whose path is a link.
+        """A file below the folder of the mapping. No part of its path may be a link.
 
         Raises:
-            InputError: it would be elsewhere.
+            InputError: the file is outside the folder, or is reached through a link.
         """
         parts = PurePosixPath(file.replace("\\", "/")).parts
         if PurePosixPath(file).is_absolute() or ".." in parts or ":" in file or "\0" in file:
-            raise self._error("file", f"{quoted(file)} is not below the folder that {self.path.name} is in")
+            raise self._error("file", f"{quoted(file)} is not inside the folder of {self.path.name}")
         path = self.path.parent
         for part in parts:
             path /= part
@@ -367,7 +395,7 @@ class _Conversion:
     def _is_link(self, path: Path) -> bool:
         try:
             return path.is_symlink()
-        except OSError as error:  # a name that is too long, say
+        except OSError as error:  # for example, a name that is too long
             raise self._unreadable(path, reason_of(error)) from error
 
     def _error(self, key: str, reason: str) -> InputError:
@@ -375,14 +403,15 @@ class _Conversion:
 
 
 def _from_to(text: str, start: str, end: str) -> str:
-    """The text from the first `start` to the `end` that follows, both included; '' if it has no such part."""
+    """The text from the first `start` to the next `end`, including both; '' if there is no such part."""
     first = text.find(start) if start else -1
     last = text.find(end, first + len(start)) if first >= 0 and end else -1
     return text[first : last + len(end)] if last >= 0 else ""
 
 
 def _replaced(piece: str | tuple[str, ...], theirs: str, ours: tuple[str, ...]) -> Iterator[str | tuple[str, ...]]:
-    """A piece of their text with some of their words replaced; our own words stay as they are."""
+    """A piece of the other program's text with some words replaced. Pieces that were already replaced stay as they
+    are."""
     if not isinstance(piece, str):
         yield piece
         return
@@ -393,7 +422,7 @@ def _replaced(piece: str | tuple[str, ...], theirs: str, ours: tuple[str, ...]) 
 
 
 def _joined(pieces: Iterator[tuple[str, ...]]) -> tuple[str, ...]:
-    """Cut texts one after the other as one."""
+    """Join split texts into one split text."""
     found = [""]
     for first, *rest in pieces:
         found[-1] += first

@@ -1,4 +1,4 @@
-"""Records are checked where they are read: rows that repeat others are refused, trials without rows announced."""
+"""Checks of records when they are read. Overton refuses repeated rows, and warns of trials without rows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from overton.runs.folder import Manifest, items_of_shard, lane_names
 from overton.studies.findings import counted
 from overton.studies.multiple_judges import JUDGE, led_alone
 from overton.studies.null_conditions import design_alone
+from overton.studies.prompted_models import split_models, splits_models
+from overton.studies.system_prompts import SYSTEM
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,19 +29,32 @@ _MODEL, _FAMILY = "model", "family"
 
 
 _MAX_NAMED_TRIALS = 3
-"""Trials that a message names."""
+"""The maximum number of trials that a message names."""
 _ROW, _LENGTH = "(row)", "(length)"
 _OWNER_COLUMNS = ("model", JUDGE)
-"""The columns of records that say whose they are."""
+"""The columns of records with the model and the judge of a trial."""
 
 
 def design_of_table(study: AnyStudy, table: RawTable) -> RawTable:
-    """A table as measures read it: every row once, by its first judge, without null conditions.
+    """Prepare a table for measures: only the first judge's rows, without null conditions.
 
-    If measures read families of models and the table has none, they are guessed from the models' names, as a run's are.
+    If measures need families of models and the table lacks families, Overton guesses families from the models' names,
+    as in a run.
     """
     once = _refuse_repeats_when_read(study, table)
-    return _with_families(study, design_alone(led_alone(once, study.several), study.nulls))
+    return _with_families(study, _by_system_prompt(study, design_alone(led_alone(once, study.several), study.nulls)))
+
+
+def _by_system_prompt(study: AnyStudy, table: RawTable) -> RawTable:
+    """A table in which a model has a separate name under each system prompt, as in a run's results."""
+    if study.measuring is None or not splits_models(study) or not {SYSTEM, _MODEL} <= {*table.columns}:
+        return table
+    measuring = study.measuring
+    return replace(
+        table,
+        columns=tuple(name for name in table.columns if name != SYSTEM),
+        frame=lambda: split_models(table.frame(), measuring),
+    )
 
 
 def _with_families(study: AnyStudy, table: RawTable) -> RawTable:
@@ -62,10 +77,11 @@ def _with_families(study: AnyStudy, table: RawTable) -> RawTable:
 
 
 def _refuse_repeats_when_read(study: AnyStudy, table: RawTable) -> RawTable:
-    """A table that is refused, once it is read, if it has the records of a run and rows of it repeat others.
+    """The table, with a check when it is read. A table of a run's records raises an error if it has repeated rows.
 
-    A table has them if it has the columns of `Study.row_key`. A table that lacks other columns of a record may
-    have been made elsewhere, where each item's trials begin at 1. There, only rows that are entirely equal are repeats.
+    A table has a run's records if it has the columns of `Study.row_key`. A table that lacks other columns of a record
+    may have been made elsewhere, where each item's trials begin at 1. In such a table, only rows that are equal in all
+    columns count as repeated.
     """
     named = _row_key(study)
     if not named or not {*named} <= {*table.columns}:
@@ -80,7 +96,8 @@ def _refuse_repeats_when_read(study: AnyStudy, table: RawTable) -> RawTable:
 
 
 def _row_key(study: AnyStudy) -> tuple[str, ...]:
-    """The columns that a repeated row is recognised by, the trial's name first; none if records do not name it."""
+    """The columns by which repeated rows are recognised, with the trial's name first. The result is empty if records do
+    not name the trial."""
     return study.row_key or (("trial",) if "trial" in study.record.__struct_fields__ else ())
 
 
@@ -91,10 +108,11 @@ def _row_number(row: int) -> str:
 def check_no_repeats(
     study: AnyStudy, records: pl.DataFrame, name: str, remedy: str, place: Callable[[int], str] = _row_number
 ) -> None:
-    """Refuse records with repeated rows; `place` is what users call the row with an index from 0.
+    """Refuse records with repeated rows; `place` maps a row's index (from 0) to the name of the row in messages.
 
     Raises:
-        InputError: there are some, so that numbers would count their trials more than once; names the first trials.
+        InputError: there are repeated rows, so that their trials would count more than once. The message names the
+            first trials.
     """
     import polars as pl
 
@@ -126,7 +144,8 @@ def check_no_repeats(
 
 
 def _owner_columns(study: AnyStudy, records: pl.DataFrame) -> list[str]:
-    """The columns of these records that say whose a trial is; where models meet, it is all models'."""
+    """The columns of these records with the model and the judge of a trial. If models interact, a trial belongs to all
+    models, so the model's column is left out."""
     return [
         column for column in _OWNER_COLUMNS if column in records.columns and not (study.together and column == "model")
     ]
@@ -135,8 +154,8 @@ def _owner_columns(study: AnyStudy, records: pl.DataFrame) -> list[str]:
 def missing_rows(
     study: AnyStudy, manifest: Manifest, records: pl.DataFrame, experiment: Callable[[], Experiment]
 ) -> str:
-    """A sentence about trials of a run without rows, other than those that it has not finished, as its manifest says;
-    '' if there are none."""
+    """A sentence about trials that have no rows, although the run finished them according to its manifest; '' if there
+    are no such trials."""
     named = _row_key(study)
     if not named or named[0] not in records.columns or manifest.status == "running":
         return ""
@@ -151,18 +170,21 @@ def missing_rows(
     lost = [_describe_trial(trial) for trial in expected if trial not in present]
     count, planned = len(lost), len(expected)
     if len(lost) == len(expected):
-        # Only the journal knows which trials a run with --precision asked; and records may not have trials' names.
+        # In a run with --precision, only the journal shows which trials were conducted. Records of other runs may not
+        # name their trials.
         count, planned = (0 if unfinished else manifest.trials - found.height), manifest.trials
         lost = []
     if count <= 0:
         return ""
     which = f": {list_names(lost, _MAX_NAMED_TRIALS, count)}" if lost else ""
-    said = f"{count:,} of {counted(planned, 'trials')} that the run finished have no rows, so no number counts them"
+    said = (
+        f"{count:,} of {counted(planned, 'trials')} that the run finished have no rows, so all numbers leave them out"
+    )
     return f"{said}{which}"
 
 
 def _list_finished_trials(study: AnyStudy, manifest: Manifest, trials: Iterable[Trial]) -> Iterator[tuple[str, ...]]:
-    """The owner of each trial of the design, and its name, both as in records, without trials of incomplete items."""
+    """The model, judge and name of each trial of the design, as in records. Trials of incomplete items are left out."""
     part = items_of_shard(manifest.shard)
     named = [(trial.item, trial.name) for trial in trials]
     for lane, whose in zip(lane_names(study, manifest), _lane_owners(study, manifest), strict=True):
@@ -173,7 +195,7 @@ def _list_finished_trials(study: AnyStudy, manifest: Manifest, trials: Iterable[
 
 
 def _lane_owners(study: AnyStudy, manifest: Manifest) -> Iterator[tuple[str, ...]]:
-    """The model and the judge of each lane, as its records name them."""
+    """The model and the judge of each pipeline, as in its records."""
     models = [()] if study.together else [(entry.name,) for entry in manifest.models[study.first]]
     judges = manifest.models.get(study.several, []) if study.several else []
     named = [(judge.name,) for judge in judges] if len(judges) > 1 else [()]

@@ -1,4 +1,4 @@
-"""A run from its journal alone: trials are conducted again, without calls, costs or new journal rows."""
+"""Replays of a run from its journal alone. Trials are conducted again without calls, costs or new journal rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from overton.runs.temperature_probe import recall_probes
 
 @dataclass(frozen=True)
 class ReplayedCall:
-    """A call as sent and answered; `role` is what the study asked, `answerer` the answerer's name."""
+    """A call with its reply. `role` is the role that the study asked, and `answerer` the name of the model or
+    service."""
 
     role: str
     identity: Identity
@@ -48,7 +49,7 @@ class ReplayedTrial:
 
 
 class RecordedAsk(Asker):
-    """The `Ask` of a trial that is answered from a journal alone. `heard` are its calls so far, in order."""
+    """The `Ask` of a trial, which takes all replies from a journal. `heard` has the trial's calls so far, in order."""
 
     __slots__ = ("_journal", "heard")
 
@@ -83,7 +84,7 @@ class RecordedAsk(Asker):
 
 
 class Replay:
-    """A run's lanes, and an open journal from which their trials are conducted again. `ended` is the end of the run's
+    """A run's pipelines, and the open journal from which their trials are replayed. `ended` is the end of the run's
     last session, in ISO 8601.
 
     Raises:
@@ -103,10 +104,11 @@ class Replay:
                 _restrict_to_decided(lane, journal)
 
     def conduct(self, lane: Lane, trials: Iterable[Trial]) -> list[ReplayedTrial | None]:
-        """Conduct trials of a lane again, one after the other; None for those that the journal cannot complete.
+        """Conduct trials of a pipeline again, one after the other. The result is None for a trial that the journal
+        cannot complete.
 
         Raises:
-            RunMismatch: a call would differ now from the one made then.
+            RunMismatch: a call would now differ from the journaled call.
         """
         return run_to_end(self._replay_all(lane, trials))
 
@@ -119,12 +121,13 @@ class Replay:
         return found if found.finished else None
 
     async def replay_so_far(self, lane: Lane, trial: Trial) -> ReplayedTrial:
-        """Conduct a trial of a lane again as far as the journal goes; without records if that is not to its end.
+        """Conduct a trial of a pipeline again as far as the journal goes. If the journal cannot complete it, the result
+        has no records.
 
         Raises:
-            RunMismatch: a call would differ now from the one made then.
+            RunMismatch: a call would now differ from the journaled call.
         """
-        await asyncio.sleep(0)  # gives an interrupt its turn
+        await asyncio.sleep(0)  # lets the loop handle an interrupt
         ask = RecordedAsk(self._journal, trial.name, lane)
         try:
             return ReplayedTrial(trial, await self._study.conduct(trial, ask), ask.heard)
@@ -133,7 +136,7 @@ class Replay:
 
 
 def _restrict_to_decided(lane: Lane, journal: JournalReader) -> None:
-    """Give a lane that runs in rounds the trials that were decided on, and no others."""
+    """Reduce the trials of a pipeline that runs in rounds to those on which earlier sessions decided."""
     assert lane.rounds is not None
     decided = lane.rounds.decided(journal)
     whole = lane.trials
@@ -142,12 +145,13 @@ def _restrict_to_decided(lane: Lane, journal: JournalReader) -> None:
 
 
 def recall_records(run: Run, *, lacking: str) -> None:
-    """Write the records that a run's journal completes, complete items only, and update its manifest.
+    """Write the records that result from a replay of a run's journal, and update the manifest. Only complete items are
+    included.
 
-    `lacking` says why something may be missing: the run is then 'stopped' for that reason and can be resumed.
+    `lacking` is the reason why something may be missing. The run is then 'stopped' for that reason and can be resumed.
 
     Raises:
-        RunMismatch: a call would differ now from the one made then.
+        RunMismatch: a call would now differ from the journaled call.
     """
     manifest = run.manifest
     with closing(open_journal(run)) as journal:
@@ -161,13 +165,13 @@ def recall_records(run: Run, *, lacking: str) -> None:
         whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
         manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
         write_records(run, recall.lanes)
-        made_here = whole and run.study.dataset is None  # a dataset is still to be written
+        made_here = whole and run.study.dataset is None  # otherwise a dataset must still be written
         manifest.digests = digests_of(run) if made_here else None
         write_manifest(run.path, manifest)
 
 
 def _last_session_end(run: Run) -> str:
-    """When the run's last session ended, as far as its files show."""
+    """The end of the run's last session, as far as its files show it."""
     created = run.manifest.created
     if not run.records_file.exists():
         return created
@@ -176,7 +180,8 @@ def _last_session_end(run: Run) -> str:
 
 
 async def _recall_lanes(recall: Replay) -> None:
-    """Records in plan order, numbered among those that exist, so that none waits for a missing one."""
+    """Recall records in plan order. Positions count only trials that are complete, so that no record waits for a
+    missing trial."""
     for lane in recall.lanes:
         position = count()
         for trial in lane.trials():

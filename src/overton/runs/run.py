@@ -1,4 +1,4 @@
-"""A run folder as one object: what it asked, of whom, and what came of it."""
+"""A run folder as an object with its questions, its models and their results."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from overton.runs.folder import (
     study_with_texts,
 )
 from overton.runs.record_rows import check_no_repeats, missing_rows
+from overton.runs.study_file import STUDY_FILE, study_file_text, write_study_file
 from overton.studies.null_conditions import prompts_changed
 from overton.studies.prompts import OwnText, own_texts
 from overton.studies.registry import study_named
@@ -47,16 +48,16 @@ _MOST_NAMED = 20
 
 
 class Run:
-    """A run folder: its manifest, study, items and records. Nothing here makes calls.
+    """A run folder: its manifest, study, items and records. No method makes calls.
 
-    `Run(path)` reads the manifest, and everything else when it is first needed. A session of the run keeps its manifest
-    up to date; one of another process does not.
+    `Run(path)` reads the manifest at once, and everything else when it is first needed. A session with this object
+    keeps the manifest up to date; a session in another process does not.
 
-    `study` is used instead of the installed one of that name. `held_session` says whether a session was held with this
+    `study` is used instead of the installed study of that name. `held_session` is True if a session was held with this
     object.
 
     Raises:
-        RunError: `path` is not a run folder, is of another version, or is damaged.
+        RunError: `path` is not a run folder, was made by an incompatible version, or is damaged.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Run:
         """The study of the run, with the texts that the run replaced.
 
         Raises:
-            InputError: it is not installed here.
+            InputError: the study is not installed here.
             RunError: the texts cannot be read.
         """
         if self._study is None:
@@ -91,13 +92,13 @@ class Run:
         """The study's options in the run.
 
         Raises:
-            RunError: they cannot be read, or no run of the study can have them, or the run's models.
+            RunError: the options cannot be read, or no run of the study can have these options or models.
         """
         return options_that_fit(self.path, self.study, self.manifest)
 
     @cached_property
     def experiment(self) -> Experiment:
-        """What the run asks.
+        """The study with the items, options and seed of the run.
 
         Raises:
             RunError: items or options cannot be read, or no run of the study can have them.
@@ -117,54 +118,56 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether every trial has finished (some perhaps as failures, see `failed`)."""
+        """Whether every trial has finished. Some may have failed; see `failed`."""
         return self.manifest.status == "finished"
 
     @property
     def failed(self) -> int:
-        """How many calls failed for good."""
+        """The number of calls that failed permanently."""
         return self.manifest.spent.failed
 
     @property
     def entries(self) -> list[ModelEntry]:
-        """The models that the run measures, one per lane."""
+        """The models that the run measures, one per pipeline."""
         return self.manifest.models[self.study.first]
 
     @property
     def lane_names(self) -> list[str]:
-        """Each lane's name, in their order."""
+        """Each pipeline's name, in their order."""
         return lane_names(self.study, self.manifest)
 
     @property
     def dataset(self) -> Path | None:
-        """The file of items that it made, None if it made none."""
+        """The file of items that the run made, None if it made none."""
         made = self.study.dataset
         path = self.path / made.name if made else None
         return path if path and path.is_file() else None
 
     @cached_property
     def changed_records(self) -> str:
-        """A sentence that the records are not those that the run wrote; '' if they are, or that is not known."""
+        """A warning sentence if the records were changed after the run wrote them. It is '' if they are unchanged, or
+        if this is unknown."""
         known, file = self.manifest.digests if self.finished else None, self.records_file
         if known is None or not file.is_file() or file_digest(file) == known.records:
             return ""
-        return f"{file} is not what this run wrote: it was changed since, and so may be every number."
+        return f"{file} was changed after this run wrote it, so every number may have changed."
 
     @property
     def replaced_texts(self) -> str:
-        """Which texts it asks with in place of its study's own, to follow its name; '' if it asks with all of these."""
+        """The end of a sentence that begins with the run's name. It names the texts that the run uses in place of its
+        study's own. It is '' if the run has replaced no text."""
         names = self.manifest.replaced or []
         if not names:
             return ""
         several = "texts of its own" if len(names) > 1 else "a text of its own"
-        return f"asks with {several} in place of the study's ({PROMPTS}): {list_names(names, _MOST_NAMED)}"
+        return f"uses {several} in place of the study's ({PROMPTS}): {list_names(names, _MOST_NAMED)}"
 
     def __repr__(self) -> str:
         left = "" if self.finished else f", {sum(map(len, self.manifest.missing.values()))} items missing"
         return f"Run({str(self.path)!r}: {self.manifest.study}, {self.manifest.status}{left})"
 
     def _repr_html_(self) -> str:
-        """The run in a notebook: what it is, how far it went, and what to do with it."""
+        """The run in a notebook: its study and models, its progress, and the next command."""
         from overton.reporting.notebook import facts
 
         manifest = self.manifest
@@ -184,11 +187,11 @@ class Run:
         )
 
     def records(self) -> pl.DataFrame:
-        """The outcome table, whole items only; warns if trials that the run finished have no rows.
+        """The outcome table of the complete items. Warn if trials that the run finished have no rows.
 
         Raises:
-            InputError: rows of it repeat others.
-            RunError: there is none yet.
+            InputError: the table has repeated rows.
+            RunError: there is no table yet.
         """
         records = stored_records(self.path)
         again = f"to write the records again: {command('resume', self.path)}"
@@ -198,11 +201,12 @@ class Run:
         return records
 
     def rows(self) -> list[Any]:
-        """The outcome as the study's own records, without the model's name and whether it was held to a form.
+        """The outcome table as the study's own records. Such records have neither the model's name nor the column that
+        says whether the model's replies were constrained.
 
         Raises:
-            InputError: rows of the table repeat others.
-            RunError: there is none yet.
+            InputError: the table has repeated rows.
+            RunError: there is no table yet.
         """
         return rows_of(self.path, self.study.record, self.records())
 
@@ -212,11 +216,11 @@ class Run:
 
 
 def open_run(path: str | Path | Run) -> Run:
-    """An existing run; of a `Run`, its folder as it is now.
+    """Open an existing run. If `path` is a `Run`, read its folder again.
 
     Raises:
-        InputError: its study is not installed here.
-        RunError: `path` is not a run folder, is of another version, or is damaged.
+        InputError: the run's study is not installed here.
+        RunError: `path` is not a run folder, was made by an incompatible version, or is damaged.
     """
     found = Run(path.path, study=path.study) if isinstance(path, Run) else Run(path)
     _ = found.options
@@ -224,7 +228,8 @@ def open_run(path: str | Path | Run) -> Run:
 
 
 def with_texts_of(study: AnyStudy, runs: Sequence[Run]) -> AnyStudy:
-    """The study as these runs asked it together; a text that is not the same in all of them says so in its place."""
+    """The study with the texts that these runs used. A text that is not the same in all runs is replaced by a note that
+    says so."""
     if study.replaced:
         return study
     names = sorted({name for run in runs for name in run.study.replaced})
@@ -237,7 +242,7 @@ def with_texts_of(study: AnyStudy, runs: Sequence[Run]) -> AnyStudy:
 
 
 def _differing_text(name: str, own: OwnText) -> str:
-    """A stand-in for a text that differs between runs, with the places that the text has to have."""
+    """A stand-in for a text that differs between runs, with the placeholders that the text must have."""
     parts = [f"[{name} differs between these runs] "]
     for place in dict.fromkeys(own.prompts.cut(own.key, own.value)[1::2]):
         parts += [place, " "]
@@ -248,14 +253,16 @@ def items_of(runs: Sequence[Run]) -> list[Any]:
     """The items of all runs, each once.
 
     Raises:
-        InputError: two runs ask different things under the same id.
+        InputError: two runs have different items with the same id.
     """
     found: dict[str, tuple[Any, Run]] = {}
     for run in runs:
         for item in run.items():
             known, where = found.setdefault(item.id, (item, run))
             if known != item:
-                raise InputError([Problem(str(run.path), item.id, f"is not what {where.path} asks under this id")])
+                raise InputError(
+                    [Problem(str(run.path), item.id, (f"differs from the item of {where.path} with this id"))]
+                )
     return [item for item, _ in found.values()]
 
 
@@ -271,17 +278,27 @@ def create_run(path: Path, manifest: Manifest, experiment: Experiment) -> Run:
 
     Raises:
         RunExists: something already exists there.
-        RunError: it cannot be made.
+        RunError: the folder cannot be made.
     """
-    create_folder(path, manifest, experiment.items, experiment.study.replaced)
+    text = study_file_text(path, experiment.study, experiment.options, manifest)
+    create_folder(path, manifest, experiment.items, experiment.study.replaced, {STUDY_FILE: text})
     return Run(path, manifest, experiment=experiment)
+
+
+def repeat_in_file(run: Run) -> None:
+    """Write the configuration file that repeats a run as it is now.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    write_study_file(run.path, run.study, run.options, run.manifest)
 
 
 def check_unchanged(run: Run) -> None:
     """Refuse a run whose items or prompts are not those that it started with.
 
     Raises:
-        RunMismatch: they differ; says which.
+        RunMismatch: items or prompts differ; the message says which.
     """
     manifest, place = run.manifest, str(run.path)
     changed = prompts_changed(manifest.prompts, run.experiment.prompt_digests)
@@ -294,11 +311,12 @@ def check_unchanged(run: Run) -> None:
 
 
 def open_journal(run: Run, *, retry_failed: bool = False) -> Journal:
-    """The run's journal, locked: the one recorded in its manifest, or a new one before the first session.
+    """Open and lock the run's journal. It must be the one that the manifest records; before the first session, it is
+    new.
 
     Raises:
         RunLocked: another process is using the run.
-        JournalError: it is damaged, missing, or another one; see `Journal`.
+        JournalError: the journal is damaged or missing, or is not the one that the manifest records; see `Journal`.
     """
     spent = run.manifest.spent
     since = JournalMark(spent.outcomes, spent.last) if run.manifest.sessions else None
@@ -306,7 +324,7 @@ def open_journal(run: Run, *, retry_failed: bool = False) -> Journal:
 
 
 def spent_so_far(run: Run, journal: Journal) -> Spent:
-    """The spending of earlier sessions or, if the last one was killed, an upper bound of it."""
+    """The spending of earlier sessions or, if the last session was killed, an upper bound."""
     known, mark = run.manifest.spent, journal.mark
     if journal.left is not None:
         requests, cost = max(known.requests, journal.left.requests), max(known.cost, journal.left.cost)
@@ -316,8 +334,8 @@ def spent_so_far(run: Run, journal: Journal) -> Spent:
 
 
 def _sum_journal_rows(run: Run) -> Spending:
-    """Spending if no session kept a bound (an import, a run of an earlier version): the manifest's figures plus the
-    journal's rows since."""
+    """The spending if no session kept a bound, as after an import or in a run of an earlier version. It is the
+    manifest's amount plus that of the journal's later rows."""
     known = run.manifest.spent
     prices = {entry.identity: entry.price for side in run.manifest.models.values() for entry in side}
     requests, cost = known.requests, known.cost

@@ -1,4 +1,4 @@
-"""One session of a run: journaled calls are recalled, the rest are made, and the records are written."""
+"""A session of a run. Journaled calls are recalled, the remaining calls are made, and the records are written."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from overton.runs.answerers import distinct_answerers
 from overton.runs.digests import digests_of
 from overton.runs.event_loop import few_collections, run_to_end, until_interrupted
 from overton.runs.experiment import Experiment
+from overton.runs.first_replies import try_judges, watch_first_replies
 from overton.runs.folder import Spent, read_manifest, write_manifest
 from overton.runs.lanes import lanes_of, unwritable_of, write_dataset, write_records
 from overton.runs.machine import reserve_bytes
@@ -48,10 +49,10 @@ from overton.studies.study import AnyStudy
 
 
 def missing_trials(run: Run, *, retry_failed: bool = False) -> int:
-    """How many trials the journal cannot complete. No calls are made: no model, key or network is needed.
+    """Count the trials that the journal cannot complete. No calls are made, so no model, key or network is needed.
 
     Raises:
-        RunMismatch: a call would differ now from the one made then.
+        RunMismatch: a call would now differ from the journaled call.
     """
     return run_to_end(_count_missing_trials(run, retry_failed))
 
@@ -64,25 +65,27 @@ def run_session(
     patience: RetryPolicy | None = None,
     watch: Watch | None = None,
 ) -> None:
-    """Run to the end, or until it stops; the run's manifest is updated.
+    """Run to the end, or until the run stops, and update the run's manifest.
 
-    Without `models` everything is recalled. Records are written either way, complete items only; so is the dataset of
-    a study that makes items. A stop by a limit or Ctrl-C is not an error here: the manifest's status says so.
+    Without `models`, all calls are recalled from the journal. With or without `models`, the records of complete items
+    are written. If the study makes items, the dataset is written, too. A stop by a limit or Ctrl-C raises no error; it
+    is noted in the manifest's status.
 
     Raises:
-        OvertonError: what made continuing impossible, such as a refused key; records are still written.
+        OvertonError: the run cannot continue, for example because a key was refused. Records are still written.
         RunLocked: another process is using the run, or has used it since its manifest was read.
-        JournalError: the disk is full, say. Nothing more is written, not even the records.
+        JournalError: the journal cannot be written, for example because the disk is full. Nothing more is written, not
+            even the records.
     """
     each = _calls_each(run.experiment) if watch and models is not None else CallsEach(0.0, fixed=True)
     run_to_end(_conduct_session(run, models, retry_failed, patience or RetryPolicy(), watch, each))
 
 
 def _calls_each(experiment: Experiment) -> CallsEach:
-    """The calls of a trial in each lane, to estimate the time left."""
+    """The number of calls of a trial, to estimate the time left."""
     try:
         return calls_each(experiment)
-    except StudyError:  # it may fail on canned replies alone; then only the time left is unknown
+    except StudyError:  # the study may fail on canned replies only; then just the time left is unknown
         return CallsEach(0.0, fixed=False)
 
 
@@ -101,7 +104,7 @@ async def _conduct_session(  # noqa: PLR0917
     watch: Watch | None,
     each: CallsEach,
 ) -> None:
-    """See `run_session`. The run stays locked until all of its files are written."""
+    """Conduct a session; see `run_session`. The run stays locked until all of its files are written."""
     study, manifest = run.study, run.manifest
     with closing(open_journal(run, retry_failed=retry_failed)) as journal:
         _check_only_user(run)
@@ -127,6 +130,8 @@ async def _conduct_session(  # noqa: PLR0917
         try:
             if models is None:
                 recall_probes(study, manifest, lanes, journal)
+            else:
+                watch_first_replies(run, lanes, dispatcher)
             error = await _conduct_lanes(
                 run, lanes, dispatcher, models, watch, TimeLeft(each, sum(lane.width for lane in lanes))
             )
@@ -138,14 +143,14 @@ async def _conduct_session(  # noqa: PLR0917
 
 
 def _write_files(run: Run, lanes: Sequence[Lane], error: OvertonError | None) -> None:
-    """Write everything that the run's folder keeps of a session, the manifest last: after a kill before that, the run
-    is not finished, and its journal completes it.
+    """Write all files of a session into the run's folder, the manifest last. If the process is killed before that, the
+    run counts as unfinished, and its journal can complete it.
 
     Raises:
-        OvertonError: the session's `error`, if it was no mere stop; a file cannot be written.
+        OvertonError: the session's `error`, unless it is a plain stop. Also if a file cannot be written.
     """
     if isinstance(error, DiskError):
-        with suppress(RunError):  # it may still fit, and then says why the run stopped
+        with suppress(RunError):  # if the manifest still fits on the disk, it says why the run stopped
             write_manifest(run.path, run.manifest)
         raise error
     write_records(run, lanes)
@@ -190,7 +195,8 @@ async def _conduct_lanes(  # noqa: PLR0917
     watch: Watch | None,
     clock: TimeLeft,
 ) -> OvertonError | None:
-    """Conduct all lanes, once the judges' settings are known; returns what stopped them, None at their end."""
+    """Conduct all pipelines, once the judges' settings are known. Return the error that stopped the pipelines, None if
+    they reached their end."""
     began = monotonic()
     limiters = _rate_limiters(run.study, lanes)
     fleets = {id(limiter): limiter for limiter in limiters if isinstance(limiter, ServerPool)}.values()
@@ -222,6 +228,7 @@ async def _ask_all(
             if asking:
                 try:
                     await probe_judges(run.study, run.manifest, lanes, dispatcher)
+                    await try_judges(run, lanes, dispatcher)
                 except OvertonError as error:
                     dispatcher.stop(error)
             await run_lanes(lanes, run.study.conduct, dispatcher)
@@ -230,7 +237,7 @@ async def _ask_all(
 
 
 def _warn_of_refused_servers(fleets: Collection[ServerPool]) -> None:
-    """Warn of servers that were left out for good: the user may be able to fix it."""
+    """Warn of servers that were left out permanently, because the user may be able to repair them."""
     for fleet in fleets:
         for server in fleet.refused:
             warnings.warn(f"{fleet.model}: a server was left out: {server}", Notice, stacklevel=2)
@@ -243,7 +250,7 @@ async def _report_progress(watch: Watch, progress: Callable[[], Progress]) -> No
 
 
 def _rate_limiters(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[RateLimiter | ServerPool]:
-    """The models' rate limiters, each once."""
+    """The models' rate limiters, without repetition."""
     asked = [seat for lane in lanes for role, seat in lane.seats.items() if role not in study.retrieval]
     return {id(seat.limiter): seat.limiter for seat in asked}.values()
 
@@ -268,6 +275,7 @@ def _progress(
         stopping="" if dispatcher.stopped is None else str(dispatcher.stopped),
         answered=answered,
         calls=clock.calls(answered, done, total),
+        exact=clock.each.fixed,
         left=None
         if dispatcher.tally.batches
         else clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),

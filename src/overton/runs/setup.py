@@ -1,4 +1,4 @@
-"""From the arguments of a user to items, options and requests for models."""
+"""Functions that turn a user's arguments into items, options and requests for models."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import Any
 import msgspec
 
 from overton.calls import Price
-from overton.errors import InputError, Notice, Problem, Unreadable
+from overton.errors import InputError, Notice, Problem, Unreadable, suggestion
 from overton.key_values import Given, pairs_of
 from overton.models.prices import PriceList, read_price_list
 from overton.models.spec import name_and_spec, parse_spec
 from overton.runs import answerers
 from overton.runs.answerers import ModelRequest, Requests
 from overton.runs.experiment import Experiment
-from overton.runs.items import opened_if_file, read_items
+from overton.runs.folder import UNSELECTED
+from overton.runs.items import items_of_run, opened_if_file, read_items, with_texts_of_files
 from overton.runs.prompt_folder import GivenPrompts, read_prompts
 from overton.studies.options import Demands, StudyOptions, fields_of, option_place, options_of
 from overton.studies.paper import is_wanted
@@ -29,11 +30,11 @@ from overton.untrusted import converted
 Arguments = Mapping[str, Given]
 """Model arguments by model name and key; a list of values repeats the key."""
 SourceArguments = Mapping[str, Given]
-"""The same for the roles that search and read pages: 'search' and 'pages'."""
+"""Arguments by role and key, for the roles that search and read pages ('search' and 'pages')."""
 Others = Mapping[str, Sequence[str]]
-"""Specs, or NAME=SPEC, by role, for the roles besides a study's first."""
+"""Models by role, as SPEC or NAME=SPEC, for all roles but a study's first."""
 Prices = Mapping[str, tuple[float, float]]
-"""US dollars per million tokens, in and out, by model name."""
+"""Prices in US dollars per million input and output tokens, by model name."""
 
 
 def requests_of(  # noqa: PLR0917
@@ -44,10 +45,11 @@ def requests_of(  # noqa: PLR0917
     source_args: SourceArguments | None = None,
     price_list: PriceList | None = None,
 ) -> answerers.Requests:
-    """Everything that answers in a run of `study`, by role; the source of pages is by default that of the search.
+    """The requested models and services of a run of `study`, by role. The source of pages defaults to the search
+    engine's own.
 
-    Models are given as SPEC or NAME=SPEC; arguments and prices go by the name, or by the spec if there is no name. A
-    price that is not given is taken from the `price_list`, if it is there, otherwise from Overton's own list.
+    Models are given as SPEC or NAME=SPEC. The keys of arguments and prices are these names, or the specs of models
+    without a name. If no price is given, Overton looks in the `price_list`, and then in its own list.
 
     Raises:
         InputError: arguments or a price for something that is not in the run.
@@ -73,7 +75,7 @@ def model_requests(
     prices: Prices | None = None,
     price_list: PriceList | None = None,
 ) -> dict[str, list[ModelRequest]]:
-    """Models by role as a host takes them, each with its arguments and price.
+    """The requested models by role, each with its arguments and price.
 
     Raises:
         InputError: arguments or a price for a model that is not in the run.
@@ -84,14 +86,18 @@ def model_requests(
     }
     known = {request.name for requests in wanted.values() for request in requests}
     written = {text for models in named.values() for text in models}
-    if unknown := sorted((set(arguments) | set(prices)) - known - written):
+    given = {"model_args": arguments, "prices": prices}
+    if unknown := [(place, name) for place, names in given.items() for name in sorted(set(names) - known - written)]:
         reason = f"no such model in this run; its models are {', '.join(sorted(known))}"
-        raise InputError([Problem("--model-arg or --price", name, reason) for name in unknown])
+        raise InputError(
+            [Problem(option_place(place), name, f"{reason}{suggestion(name, known)}") for place, name in unknown]
+        )
     return wanted
 
 
 def names_of(study: AnyStudy, named: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The names of everything that answers, by role: keys in records, from which a study's options may be derived."""
+    """The names of all models and services, by role. Names are the keys in records, and a study's options may depend on
+    them."""
     return {
         role: [text if role in study.retrieval else name_and_spec(text)[0] for text in texts]
         for role, texts in named.items()
@@ -99,7 +105,8 @@ def names_of(study: AnyStudy, named: Mapping[str, Sequence[str]]) -> dict[str, l
 
 
 def _parse_request(text: str, arguments: Arguments, prices: Prices, price_list: PriceList | None) -> ModelRequest:
-    """A model given as SPEC or NAME=SPEC; a spec published under another name also goes by what was written."""
+    """A model given as SPEC or NAME=SPEC. If the public name of a spec differs from the user's text, both work as
+    keys."""
     name, spec = name_and_spec(text)
     given, price = {**arguments.get(text, {}), **arguments.get(name, {})}, prices.get(name, prices.get(text))
     listed = None if price_list is None else price_list.of(parse_spec(spec))
@@ -108,7 +115,8 @@ def _parse_request(text: str, arguments: Arguments, prices: Prices, price_list: 
 
 @dataclass(frozen=True)
 class _RunArguments:
-    """Arguments given by name, sorted: who answers in which role, items, how to read them, and options."""
+    """Arguments given by name, sorted into models by role (`named`), items, options for reading items, and options of
+    the study."""
 
     named: Mapping[str, Sequence[str]]
     items: Any
@@ -118,8 +126,8 @@ class _RunArguments:
 
 @dataclass(frozen=True)
 class SetUp:
-    """An experiment ready to run, and who is to answer; `left_out` says how many of the items that were read are not
-    asked about."""
+    """An experiment that is ready to run, with its requested models and services. `left_out` says how many of the items
+    that were read are not used."""
 
     experiment: Experiment
     wanted: Requests
@@ -129,10 +137,11 @@ class SetUp:
 def _sort_arguments(
     study: AnyStudy, models: Sequence[str], items: Any, given: Mapping[str, Any], others: Mapping[str, Sequence[str]]
 ) -> _RunArguments:
-    """Sort the arguments given by name. A role goes by its word, and items by the study's word for them.
+    """Sort the arguments given by name. A role's argument has the role's word as its name, and items have the study's
+    word.
 
     Raises:
-        InputError: models for an unknown role; models of a role, or items, given twice.
+        InputError: models are for an unknown role, or models of a role or items are given twice.
     """
     rest = {name: value for name, value in given.items() if value is not None}
     unknown = [role for role in others if role not in study.role_names]
@@ -140,9 +149,7 @@ def _sort_arguments(
         known = ", ".join(study.role_names[1:]) or "none besides its models"
         raise InputError([Problem(f"role {role}", "", f"no such role; there is {known}") for role in unknown])
     if twice := [role for role in study.roles if role.name in others and role.word in rest]:
-        raise InputError(
-            [Problem(f"role {role.name}", "", "is given twice, by its word and in others") for role in twice]
-        )
+        raise InputError([Problem(f"role {role.name}", "", "is given twice, under two names") for role in twice])
     first = several(models) or several(rest.pop(study.roles[0].word, None))
     named: dict[str, Sequence[str]] = {study.first: first} | {role: several(some) for role, some in others.items()}
     for role in study.roles[1:]:
@@ -162,6 +169,19 @@ def _sort_arguments(
     return _RunArguments(named, items, reading, rest)
 
 
+def requests_in(study: AnyStudy, arguments: Mapping[str, Any]) -> Requests:
+    """The models and services that the arguments of `overton.run` name, by role. Nothing is opened.
+
+    Raises:
+        InputError: a role is unknown or given twice, or arguments are for a model that is not named.
+    """
+    given = dict(arguments)
+    others, models, items = given.pop("others", None), given.pop("models", ()), given.pop("items", None)
+    model_args, source_args = given.pop("model_args", None), given.pop("source_args", None)
+    named = _sort_arguments(study, models, items, given, others or {}).named
+    return requests_of(study, named, model_args, None, source_args)
+
+
 def set_up(
     study: AnyStudy,
     *,
@@ -177,33 +197,37 @@ def set_up(
     prompts: GivenPrompts | None = None,
     **options: Any,
 ) -> SetUp:
-    """The arguments of `overton.run`, checked; the study's remarks on its options are issued as `Notice` warnings.
+    """Check the arguments of `overton.run`. The study's remarks on its options are issued as `Notice` warnings.
 
     The experiment's study has the texts of `prompts` in place of its own.
 
     Raises:
-        InputError: anything wrong with them.
+        InputError: something is wrong with the arguments.
     """
     study = _with_given_texts(study, prompts)
     asked = _sort_arguments(study, models, items, options, others or {})
-    chosen = chosen_options(study, asked.options, names_of(study, asked.named), asked.reading)
+    stored = items_of_run(study, asked.items, asked.reading)
+    if stored is not None:
+        asked = replace(asked, items=stored.items, reading=stored.reading)
+    known = stored.options if stored is not None else {}
+    chosen = chosen_options(study, asked.options, names_of(study, asked.named), asked.reading, known)
     demands = chosen.demands(asked.named)
     named = asked.named if demands.answering is None else demands.answering
     read = _read_given_items(study, asked)
     kept = _select_items(read, only)
     listed = None if price_list is None else read_price_list(Path(price_list))
     wanted = requests_of(study, named, model_args, prices, _complete_source_args(demands, source_args), listed)
-    left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
+    left_out = UNSELECTED.format(len(read) - len(kept), len(read)) if len(kept) < len(read) else ""
     for remark in chosen.remarks():
         warnings.warn(remark, Notice, stacklevel=3)
     return SetUp(Experiment(study, kept, chosen, seed), wanted, left_out)
 
 
 def _with_given_texts(study: AnyStudy, given: GivenPrompts | None) -> AnyStudy:
-    """The study with the texts that a user gives, and a notice if these are its own.
+    """The study with the texts that a user gives. Issue a notice if they are the same as the study's own.
 
     Raises:
-        InputError: they cannot be read, or cannot replace its own.
+        InputError: the texts cannot be read, or cannot replace the study's own.
     """
     texts = read_prompts(study, given)
     if given is not None and not texts:
@@ -212,26 +236,33 @@ def _with_given_texts(study: AnyStudy, given: GivenPrompts | None) -> AnyStudy:
 
 
 def chosen_options(
-    study: AnyStudy, given: Mapping[str, Any], named: Mapping[str, Sequence[str]], reading: Mapping[str, Any]
+    study: AnyStudy,
+    given: Mapping[str, Any],
+    named: Mapping[str, Sequence[str]],
+    reading: Mapping[str, Any],
+    stored: Mapping[str, Any] | None = None,
 ) -> StudyOptions:
-    """The study's options; None counts as not given. Some may follow from who answers, and from how items are read.
+    """Read the study's options. An option that is None counts as not given. Some options may follow from the models and
+    from how items are read. If `stored` items come from a run, the options with which the run read them apply, unless
+    `reading` has other values.
 
     Raises:
-        InputError: unknown options, or options from which no trials can be made.
+        InputError: options are unknown, or no trials can be made from them.
     """
     follows = {field.name: field for field in fields_of(study.options) if field.option.follows}
     if wrong := sorted(follows.keys() & set(given)):
         raise InputError(
-            [Problem(option_place(name), "", "follows from who answers, and cannot be given") for name in wrong]
+            [Problem(option_place(name), "", "follows from the models, and cannot be given") for name in wrong]
         )
     read = {name: opened_if_file(follows[name], reading[name]) for name in follows if reading.get(name) is not None}
-    options = options_of(study.options, study.options.complete({**given, **read}, named))
+    asked = {**with_texts_of_files(fields_of(study.options), given), **(stored or {}), **read}
+    options = options_of(study.options, study.options.complete(asked, named))
     check(options)
     return options
 
 
 def check(options: StudyOptions) -> None:
-    """Refuse options that are each valid but not together.
+    """Refuse options that are valid on their own but cannot be combined.
 
     Raises:
         InputError: everything that is wrong with the combination.
@@ -241,7 +272,7 @@ def check(options: StudyOptions) -> None:
 
 
 def several(given: Any) -> Sequence[str]:
-    """Specs as a list, also of a single one: a string is not a list of its letters."""
+    """The specs as a list. A string counts as a single spec."""
     if given is None:
         return []
     return [given] if isinstance(given, str) else list(given)
@@ -261,7 +292,8 @@ def _read_given_items(study: AnyStudy, asked: _RunArguments) -> Sequence[Any]:
 
 
 def _as_stored(study: AnyStudy, item: Any) -> Any:
-    """An item as the run folder gives it back: a whole number in a field of decimals, say, is one from the start."""
+    """An item in the form in which the run's folder will return it. For example, a whole number in a field of decimals
+    is converted."""
     try:
         return converted(msgspec.to_builtins(item), study.items.kind)
     except Unreadable as error:
@@ -269,7 +301,7 @@ def _as_stored(study: AnyStudy, item: Any) -> Any:
 
 
 def _items_from_words(item_of: Callable[[str], Any], plural: str, given: Sequence[Any]) -> list[Any]:
-    """Items given as words."""
+    """Make items from words."""
     if not given:
         raise InputError([Problem(option_place(plural), "", "name at least one")])
     items = [item_of(item) if isinstance(item, str) else item for item in given]
@@ -280,7 +312,7 @@ def _items_from_words(item_of: Callable[[str], Any], plural: str, given: Sequenc
 
 
 def _select_items(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
-    """The items with these ids, in the order of the items."""
+    """The items with these ids, in their original order."""
     if not ids:
         return items
     known = {item.id for item in items}
@@ -291,6 +323,6 @@ def _select_items(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[A
 
 
 def _complete_source_args(demands: Demands, given: SourceArguments | None) -> SourceArguments:
-    """The arguments given, and otherwise those that follow from the options."""
+    """The given arguments, completed by those that follow from the options."""
     follow = demands.arguments
     return {role: {**follow.get(role, {}), **(given or {}).get(role, {})} for role in {**follow, **(given or {})}}

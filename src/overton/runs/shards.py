@@ -1,7 +1,7 @@
 """A run split into shards, and shards merged into a run.
 
-Every shard is a run folder with everything in the run (items, models, options), so that its trials are exactly those
-that the whole run would conduct; only the choice of trials is its own.
+Every shard is a run folder with all items, models and options of the run. So it conducts its trials exactly as the
+whole run would. Shards differ only in their trials.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ from overton.runs.machine import check_machine
 from overton.runs.preparation import Prepared, prepare
 from overton.runs.progress import Watch
 from overton.runs.progress_bar import in_notebook
-from overton.runs.run import Run, check_unchanged, create_run, open_journal, open_run, spent_so_far
+from overton.runs.run import Run, check_unchanged, create_run, open_journal, open_run, repeat_in_file, spent_so_far
 from overton.runs.session import missing_trials, run_session
 from overton.runs.setup import set_up
 from overton.runs.start import run
 from overton.runs.trust import note_used
+from overton.studies.options import option_place
 from overton.studies.registry import study_named
 
 _SHARED_FOLDER = "shared"
 
 
 def plan_digest(manifest: Manifest) -> str:
-    """A digest of what identifies a run, however it is divided."""
-    models = {  # not their settings: whether a judge accepts a temperature is found out during the run
+    """A digest of everything that identifies a run. It is the same for the run and for all of its shards."""
+    models = {  # without settings, because a run finds out whether a judge accepts a temperature
         role: [(entry.name, entry.identity, entry.holds_form) for entry in side]
         for role, side in manifest.models.items()
     }
@@ -54,10 +55,11 @@ def plan_digest(manifest: Manifest) -> str:
 
 
 def _divide_items(counted: Counter[str], into: int) -> list[list[str]]:
-    """The items of each shard, distributed by their trials, so that shards take about equally long."""
+    """The items of each shard. They are distributed by their numbers of trials, so that shards take about equally
+    long."""
     if len(counted) < into:
-        reason = f"there are {len(counted)} items, too few for {into} shards: a shard has whole items"
-        raise InputError([Problem("--into", str(into), reason)])
+        reason = f"too many for {len(counted)} items, because an item cannot be divided between shards"
+        raise InputError([Problem(option_place("into"), str(into), reason)])
     parts: list[list[str]] = [[] for _ in range(into)]
     sizes = [0] * into
     for item, trials in sorted(counted.items(), key=lambda pair: -pair[1]):
@@ -71,11 +73,13 @@ def _divide_items(counted: Counter[str], into: int) -> list[list[str]]:
 def _check_divisible(limits: Limits, into: int, spent: int) -> None:
     if limits.calls is not None and limits.calls - spent < into:
         said = f" after {spent} shared by all trials" if spent else ""
-        raise InputError([Problem("--max-calls", str(limits.calls), f"leaves less than one call per shard{said}")])
+        raise InputError(
+            [Problem(option_place("max_calls"), str(limits.calls), f"leaves less than one call per shard{said}")]
+        )
 
 
 def _shard_limits(shard: Shard) -> Limits:
-    """A shard's limits: what was spent before, plus its part of what the limits leave."""
+    """A shard's limits. They are the spending before the split, plus the shard's part of the remaining amount."""
     cost, calls = shard.limits.cost, shard.limits.calls
     if cost is not None:
         cost = shard.cost + max(0.0, cost - shard.cost) / shard.of
@@ -86,7 +90,7 @@ def _shard_limits(shard: Shard) -> Limits:
 
 
 def _make_shard(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
-    """A shard's folder: the run's files so far, and its own manifest."""
+    """Make a shard's folder with the run's files so far and the shard's own manifest."""
     try:
         shutil.copytree(base, path, ignore=shutil.ignore_patterns("*.lock", "records.parquet", "records.parts"))
     except OSError as error:
@@ -105,10 +109,11 @@ def _make_shard(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
 
 
 def _answer_shared(prepared: Prepared, path: Path, patience: RetryPolicy | None, watch: Watch | None) -> Run:
-    """A run in a new folder for which the calls were made that all trials share, as far as they depend on no other.
+    """Make a run in a new folder, and make the calls that all trials share. Calls that depend on a trial's own calls
+    are left out.
 
     Raises:
-        RunError: a limit or an interrupt stopped it.
+        RunError: the run was stopped, for example by a limit or an interrupt.
     """
     study = prepared.experiment.study
     only = replace(study, conduct=_conduct_only_shared(study.conduct), dataset=None)
@@ -116,12 +121,12 @@ def _answer_shared(prepared: Prepared, path: Path, patience: RetryPolicy | None,
     run_session(base, prepared.models, patience=patience, watch=watch)
     if not base.finished:
         stopped = base.manifest.stopped
-        raise RunError(f"the run was not split, since the calls its trials share were not answered: {stopped}")
+        raise RunError(f"the run was not split, because calls that its trials share were not answered: {stopped}")
     return base
 
 
 class _OwnCall(Stopped):
-    """A trial's own call: it is made in the trial's shard."""
+    """Ends a trial at its first own call, because that call is made in the trial's shard."""
 
 
 def _conduct_only_shared(conduct: Conduct) -> Conduct:
@@ -134,7 +139,7 @@ def _conduct_only_shared(conduct: Conduct) -> Conduct:
 
 
 async def _ask_shared(ask: Ask, questions: Sequence[Question]) -> Sequence[Reply]:
-    """Ask what trials share, and end the trial if anything else is asked."""
+    """Make the calls that trials share, and end the trial at its first other call."""
     shared = [question for question in questions if question.shared]
     replies = await ask.all(shared) if shared else []
     if len(shared) < len(questions):
@@ -163,13 +168,15 @@ def _open_shard(path: Path) -> _ShardRun:
 
 
 def _find_foreign_shards(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
-    """Shards of another plan than the first, or of another split."""
+    """Find shards that have another plan than the first shard, or come from another split."""
     first = parts[0]
     for part in parts:
         path = str(part.path)
         if plan_digest(part.manifest) != part.shard.plan:
             yield Problem(
-                path, "", "was changed after the run was split (extended, say): its shards no longer make one run"
+                path,
+                "",
+                ("was changed after the run was split (for example, extended), so its shards no longer make one run"),
             )
         elif part.shard.plan != first.shard.plan:
             yield Problem(path, "", f"has a different plan from {first.path}: {_describe_difference(first, part)}")
@@ -195,7 +202,7 @@ def _find_overlaps(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
 
 
 def _find_gaps(parts: Sequence[_ShardRun], *, unfinished: bool) -> list[Problem]:
-    """Shards that are missing, have not finished, or have open batches."""
+    """Find shards that are missing, have not finished or have open batches."""
     shard = parts[0].shard
     out = [
         Problem(
@@ -212,7 +219,11 @@ def _find_gaps(parts: Sequence[_ShardRun], *, unfinished: bool) -> list[Problem]
     named = ", ".join(map(str, missing))
     if missing:
         out.append(
-            Problem("shards", named, f"missing of {shard.of}; without them: --unfinished, and resume asks the rest")
+            Problem(
+                "shards",
+                named,
+                f"missing of {shard.of}; use --unfinished to merge without them, and resume the merged run",
+            )
         )
     return out + [
         Problem(
@@ -254,7 +265,7 @@ def _merged_manifest(parts: Sequence[_ShardRun]) -> Manifest:
 
 
 def _lock_and_recover(part: _ShardRun, locked: ExitStack) -> Spent:
-    """Lock a shard's journal, and recover it if a session was killed; returns what the shard spent."""
+    """Lock a shard's journal, and recover it if a session was killed. Returns the shard's spending."""
     journal = locked.enter_context(closing(open_journal(part.run)))
     spent = spent_so_far(part.run, journal)
     journal.finish()
@@ -271,11 +282,11 @@ def _total_spending(parts: Sequence[_ShardRun], each: Sequence[Spent]) -> Spendi
 
 
 async def _merge_journals(path: Path, parts: Sequence[_ShardRun], spent: Spending) -> Spent:
-    """Write the shards' journals into one; returns its entry in the manifest.
+    """Write the shards' journals into one. Return the new journal's entry in the manifest.
 
     Raises:
         InputError: two shards have different answers to one call that trials share.
-        JournalError: one is damaged, or the new one cannot be written.
+        JournalError: a shard's journal is damaged, or the new journal cannot be written.
     """
     shared: dict[bytes, tuple[bytes, Path]] = {}
     with closing(Journal(path)) as journal:
@@ -291,7 +302,8 @@ async def _merge_journals(path: Path, parts: Sequence[_ShardRun], spent: Spendin
 
 
 def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: _ShardRun) -> bool:
-    """Whether this answer to a shared call is new; two different ones cannot both be the run's."""
+    """Whether this answer to a shared call is new. Raise an error if it differs from a known answer, because a run has
+    one answer per call."""
     said = blake2b(msgspec.json.encode(entry.outcome), digest_size=16).digest()
     known, where = shared.setdefault(entry.identity.slot, (said, part.path))
     if where == part.path:
@@ -299,15 +311,17 @@ def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: 
         return True
     if known != said:
         reason = (
-            f"got a different answer from {entry.place.answerer} than {where}, asked as {entry.place.speaker} by both;"
-            " a call shared by trials of several items has one answer per run. Leave one out, with --unfinished"
+            f"has another answer of {entry.place.answerer} than {where} to a call that both made as"
+            f" {entry.place.speaker}. A call that trials of several items share has one answer per run. Leave one of"
+            " the two shards out, with --unfinished"
         )
         raise InputError([Problem(str(part.path), "", reason)])
     return False
 
 
 def _merge_archives(fresh: Path, parts: Sequence[_ShardRun]) -> None:
-    """Merge the shards' archives, with pages from before the split once: a WARC's members can be concatenated."""
+    """Merge the shards' archives. Pages from before the split are included once. The archives are concatenated, because
+    several WARC files in a row are again a WARC file."""
     archives = [(part, part.path / ARCHIVE) for part in parts]
     archives = [(part, path) for part, path in archives if path.is_file()]
     if not archives:
@@ -331,30 +345,40 @@ def split(
     max_cost: float | None = None,
     max_calls: int | None = None,
     batch: bool = False,
+    anyway: bool = False,
     left_out: str = "",
     patience: RetryPolicy | None = None,
     watch: Watch | None = None,
     **arguments: Any,
 ) -> list[Run]:
-    """Split a run by item into shards in the new folder `out`: run folders that `resume` runs, anywhere.
+    """Split a run by item into shards in the new folder `out`. Each shard is a run folder that `resume` can run on any
+    machine.
 
-    All other arguments are those of `run`. What all trials share is asked now, and is in every shard; what the limits
-    then leave is divided evenly. `merge` combines the shards into one run.
+    All other arguments are those of `run`. Calls that all trials share are made before the split, and every shard has
+    the replies. The remaining limits are divided evenly among the shards. `merge` combines the shards into one run.
 
     Raises:
-        InputError: anything wrong with what was given, there are fewer items than shards, or the limits are too small
-            to divide; nothing was asked.
-        OvertonError: a reason why it could not continue. Nothing is made then, and calls are paid for again next time.
+        InputError: an argument is wrong, there are fewer items than shards, or the limits are too small to divide. No
+            request was sent.
+        OvertonError: the shared calls could not be completed. No shards are made, and the calls are paid for again
+            next time.
     """
     found, out = study_named(study), Path(out)
     if found.kind != "asks":
-        raise InputError([Problem("split", found.name, "makes or labels items and is not split")])
+        raise InputError([Problem("split", found.name, "creates or labels items and cannot be split")])
     if into < 1:
-        raise InputError([Problem("--into", str(into), "must be at least 1")])
+        raise InputError([Problem(option_place("into"), str(into), "must be at least 1")])
     if arguments.pop("precision", None) or arguments.pop("at_most_calls", None) is not None:
-        raise InputError([Problem("--precision", "", "concerns all items together, but a shard has only its own")])
+        raise InputError([Problem(option_place("precision"), "", "needs all items, but a shard has only some")])
     ready, limits = set_up(found, **arguments), Limits(max_cost, max_calls)
-    prepared = prepare(ready.experiment, ready.wanted, limits=limits, left_out=left_out or ready.left_out, batch=batch)
+    prepared = prepare(
+        ready.experiment,
+        ready.wanted,
+        limits=limits,
+        left_out=left_out or ready.left_out,
+        batch=batch,
+        anyway=anyway,
+    )
     counted = ready.experiment.trials_by_item
     check_machine(out, prepared.manifest.models, prepared.models, counted.total() * found.lanes(prepared.wanted))
     parts = _divide_items(counted, into)
@@ -396,15 +420,17 @@ split.__signature__ = _with_arguments_of_run(signature(split))  # type: ignore[a
 
 
 def merge(shards: Sequence[str | Path], out: str | Path, *, unfinished: bool = False) -> Run:
-    """Merge all shards of one split into one run in the new folder `out`. The shards are not changed; nothing is asked.
+    """Merge all shards of one split into one run in the new folder `out`. The shards are not changed, and no calls are
+    made.
 
-    The run's journal contains those of the shards and replays completely, and its records are those of the run without
-    splitting. With `unfinished`, shards may be missing or unfinished: `resume` then asks the rest.
+    The run's journal contains the shards' journals and replays completely. The records are the same as those of a run
+    that was not split. With `unfinished`, shards may be missing or unfinished, and `resume` makes the remaining calls.
 
     Raises:
-        InputError: they are not all of one split, or overlap, are missing or unfinished: each with the reason.
+        InputError: shards come from different splits, overlap, are missing or have not finished. The message lists each
+            such shard with the reason.
         RunError: a folder is not a run, its journal is damaged, or another process is working on it.
-        RunMismatch: their journals do not replay.
+        RunMismatch: the shards' journals do not replay.
     """
     paths, out = [Path(shard) for shard in shards], Path(out)
     if not paths:
@@ -424,6 +450,7 @@ def merge(shards: Sequence[str | Path], out: str | Path, *, unfinished: bool = F
         _merge_archives(fresh, parts)
         write_manifest(whole.path, whole.manifest)
         check_unchanged(whole)
+        repeat_in_file(whole)
         lacking = missing_trials(whole)
         if lacking and not unfinished:
             raise RunError(f"the journals of these shards lack {lacking} of the run's trials, though all have finished")

@@ -1,4 +1,4 @@
-"""Runs made, resumed and extended."""
+"""Functions that make, resume and extend runs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ import msgspec
 from overton.engine import Limits, RetryPolicy
 from overton.errors import InputError, Notice, Problem
 from overton.runs.digests import is_as_finished
-from overton.runs.folder import read_options
+from overton.runs.experiment import Experiment
+from overton.runs.folder import Manifest, read_options
+from overton.runs.items import with_texts_of_files
 from overton.runs.machine import check_files, check_machine
 from overton.runs.precision import precision_of
 from overton.runs.preparation import Prepared, open_again, prepare, reached_elsewhere, set_batched
 from overton.runs.progress import Watch
 from overton.runs.progress_bar import in_notebook
 from overton.runs.prompt_folder import GivenPrompts
-from overton.runs.run import Run, check_unchanged, create_run, fresh_folder, open_run
+from overton.runs.run import Run, check_unchanged, create_run, fresh_folder, open_run, repeat_in_file
 from overton.runs.session import missing_trials, run_session
 from overton.runs.setup import (
     Arguments,
@@ -34,9 +36,11 @@ from overton.runs.setup import (
     set_up,
     several,
 )
+from overton.runs.study_file import STUDY_FILE
 from overton.runs.tracebacks import traceback_kept
 from overton.runs.trust import Confirm, Trust, note_used
-from overton.studies.options import StudyOptions, changed
+from overton.studies.options import StudyOptions, changed, fields_of
+from overton.studies.planned_headlines import describe_unmeasurable, planned_headlines
 from overton.studies.registry import StudyEntry, study_named
 
 
@@ -59,6 +63,7 @@ def run(
     max_calls: int | None = None,
     precision: Mapping[str, float] | None = None,
     at_most_calls: int | None = None,
+    anyway: bool = False,
     left_out: str = "",
     patience: RetryPolicy | None = None,
     watch: Watch | None = None,
@@ -68,28 +73,31 @@ def run(
 
     Example: `overton.run("STUDY", models=["openai/gpt-4o"], judge="openai/gpt-4o-mini", trials=15)`.
 
-    `models` are those that the study is about, as 'provider/name' or, with a name of your choice, 'NAME=provider/name';
-    `model_args` and `prices` go by the name. `items` is a path that the study can read, or items, or None for the
-    starter items; `only` selects some by id. `out` defaults to a folder below `runs/` named by study and time.
-    `price_list` is a TOML file of prices (docs/price.md), which take precedence over Overton's own. `prompts` is a
-    folder with texts that replace the study's own (docs/recipes.md), or a mapping of texts by name. With `batch`, all
-    models that allow it are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls`
-    (requests, retries included) stop the run before they are exceeded.
+    `models` are the measured models, as 'provider/name' or, with a name of your choice, 'NAME=provider/name'. The keys
+    of `model_args` and `prices` are these names. `items` is a path that the study can read, or items, or None for the
+    bundled sample items; `only` selects items by id. `out` defaults to a folder below `runs/` named by study and time.
+    `price_list` is a TOML file of prices (docs/price.md), which take precedence over Overton's own prices. `prompts` is
+    a folder with texts that replace the study's own texts (docs/recipes.md), or a mapping from names to texts. With
+    `batch`, requests to all models that take batches are sent in batches, at the provider's discount. The run stops
+    before it exceeds `max_cost` (US dollars) or `max_calls` (requests, retries included).
 
-    With `precision`, half-widths by measure as in `{"share": 0.1}`, the run proceeds in rounds and asks further trials
-    only where an interval is still wider; `trials` is then the maximum. `at_most_calls` is the number of calls it may
-    allocate, an equal part for each model; without `precision` they go where they narrow the headline's interval most.
-    docs/price.md explains the method and how reliable its intervals are.
+    `precision` has target half-widths by measure, as in `{"share": 0.1}`. The run then proceeds in rounds, and adds
+    trials only where an interval is still too wide; `trials` is the maximum. `at_most_calls` is the number of calls to
+    allocate in rounds, with an equal part for each model. Without `precision`, each round adds the trials that narrow
+    the headline's interval most. docs/price.md explains the method and how reliable its intervals are.
 
-    `watch` is called several times per second with a `Progress`; without it, a notebook shows the progress itself.
+    The run stops if fewer than half of a model's or judge's first ten replies can be read. It also stops if a judge's
+    reply about a text with a known label cannot be read. With `anyway`, it continues in both cases (docs/commands.md).
 
-    `options` are, by name: the fields of the study's options and of its item-reading options; who answers in further
-    roles (`judge="..."`; `others` takes them by role); and `items` under the study's own word for them. `source_args`
-    are arguments of the roles that search and read pages.
+    `watch` is called several times per second with a `Progress`. Without `watch`, the progress is shown in notebooks.
+
+    `options` are keywords. They are the study's options, its options for reading items, and the study's own word for
+    `items`. Further roles are keywords, too (`judge="..."`), or are given by role in `others`. `source_args` are
+    arguments of the roles that search and read pages.
 
     Raises:
-        InputError: anything wrong with the arguments; nothing was asked.
-        OvertonError: a reason why it could not continue. A run stopped by a limit or Ctrl-C is returned, not raised.
+        InputError: something is wrong with the arguments. No request was sent.
+        OvertonError: the run cannot continue. If a limit or Ctrl-C stops the run, no error is raised.
     """
     found = study_named(study)
     folder = Path(out) if out is not None else fresh_folder(found.name)
@@ -107,6 +115,7 @@ def run(
         prompts=prompts,
         **options,
     )
+    _warn_unmeasurable(ready.experiment)
     with traceback_kept(folder):
         prepared = prepare(
             ready.experiment,
@@ -115,12 +124,21 @@ def run(
             left_out=left_out or ready.left_out,
             batch=batch,
             precision=precision_of(precision, at_most_calls),
+            anyway=anyway,
         )
         return start(prepared, folder, patience=patience, watch=watch or in_notebook(found.name))
 
 
+def _warn_unmeasurable(experiment: Experiment) -> None:
+    """Warn of headlines that the design cannot measure, before any calls."""
+    experiment.check_trials()
+    headlines = planned_headlines(experiment.study, experiment.options, experiment.items, experiment.trials())
+    for sentence in describe_unmeasurable(headlines):
+        warnings.warn(sentence, Notice, stacklevel=3)
+
+
 def start(prepared: Prepared, out: Path, *, patience: RetryPolicy | None = None, watch: Watch | None = None) -> Run:
-    """Make the folder `out` of a new run, and run it to its end, or until it stops.
+    """Make the folder `out` of a new run, and conduct the run to its end or until it stops.
 
     Raises:
         OvertonError: see `run_session`.
@@ -142,6 +160,7 @@ def resume(
     max_cost: float | None = None,
     max_calls: int | None = None,
     batch: bool | None = None,
+    anyway: bool = False,
     models: Sequence[str] = (),
     model_args: Arguments | None = None,
     trust: bool = False,
@@ -149,20 +168,26 @@ def resume(
     patience: RetryPolicy | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Resume a run. What was asked before is answered from its journal; limits count over all sessions.
+    """Resume a run. Earlier calls are answered from its journal, and limits count over all sessions.
 
-    `models` are those of the run that are reached in a different way from now on, such as 'ray/gguf:/path/model.gguf'
-    for one that started as 'gguf:/path/model.gguf', with any changes of `model_args`; they are still the same models.
+    `models` names models of the run that are reached in a different way from now on. `model_args` has changes to their
+    arguments. For example, a model that started as 'gguf:/path/model.gguf' can be named as 'ray/gguf:/path/model.gguf'.
+    The models themselves stay the same.
 
-    Results of batches are read; `batch` says whether the rest is asked in batches, None for the way the run started.
+    Results of finished batches are read. `batch` says whether the remaining calls are sent in batches; None means as
+    before.
 
-    A run folder may be somebody else's. If it names an address, a variable with a key or a file of weights that no run
-    started on this machine has used, nothing is sent before that is confirmed, once per run: with `trust`, or by
-    `confirm`, which is called with the folder and one sentence for each. A known provider's own settings need no
-    confirmation.
+    If the run stopped because too few of a model's first replies could be read, the model's next replies are checked.
+    With `anyway` the run continues without this check.
+
+    A run folder may come from somebody else. It may name an address, a variable with a key or a file of weights that no
+    run started on this machine has used. Then nothing is sent until you confirm this, once per run. To confirm, pass
+    `trust=True`, or a function `confirm`, which is called with the folder and a sentence for each such thing. A known
+    provider's own settings need no confirmation.
 
     Raises:
-        InputError: it would use something that is not confirmed; each with host and variable.
+        InputError: the run would use an address, key or file that is not confirmed. The message names hosts and
+            variables.
         RunMismatch: items, prompts, models or settings differ from those that the run started with.
         RunError: `path` is not a run folder, or another process is working on it.
     """
@@ -173,11 +198,12 @@ def resume(
         elsewhere = model_requests({"": models}, model_args)[""]
         manifest, again = run.manifest, retry_failed and run.failed
         if not (again or elsewhere) and is_as_finished(run):
-            said = f"{folder} has finished, and nothing has changed since: nothing is left to do"
+            said = f"{folder} has finished and nothing has changed since, so there is nothing to do"
             warnings.warn(said, Notice, stacklevel=2)
             return run
         check_unchanged(run)
         manifest.limits = _merge_limits(manifest.limits, max_cost, max_calls)
+        _go_on_anyway(manifest, anyway=anyway)
         check_files()
         if not (missing := missing_trials(run, retry_failed=retry_failed)):
             run_session(run, None, watch=watch)
@@ -189,6 +215,8 @@ def resume(
         if batch is not None:
             set_batched(manifest, opened, batch=batch)
         check_machine(folder, manifest.models, opened, missing)
+        if (folder / STUDY_FILE).is_file():  # runs of earlier versions have no such file
+            repeat_in_file(run)
         run_session(run, opened, retry_failed=retry_failed, patience=patience, watch=watch)
     return run
 
@@ -201,6 +229,7 @@ def extend(
     prices: Prices | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    anyway: bool = False,
     trust: bool = False,
     confirm: Confirm | None = None,
     patience: RetryPolicy | None = None,
@@ -209,17 +238,21 @@ def extend(
 ) -> Run:
     """Add models, trials or conditions to a run.
 
-    `options` are those that the study allows to grow: if given, they replace the run's own; those that take several
-    values (conditions, templates) add to them. If a study may have several judges, more are added by the role's word,
-    as in `judge="openai/gpt-4o"`: what models answered is not asked again. `trust` and `confirm` are those of `resume`.
+    `options` are the options that the study allows to grow. They replace the run's values; options that take several
+    values (conditions, templates) are added to the run's values. If a study may have several judges, add judges by the
+    role's word, as in `judge="openai/gpt-4o"`. Existing answers are kept. `anyway`, `trust` and `confirm` are those of
+    `resume`.
 
     Raises:
-        InputError: nothing would be added, trials would be removed, or a model is already in the run; or see `resume`.
+        InputError: nothing would be added, trials would be removed, or a model is already in the run. See also
+            `resume`.
         RunError: see `resume`.
     """
     run = open_run(path)
     folder, manifest, study = run.path, run.manifest, run.study
-    given = {name: value for name, value in options.items() if value is not None}
+    given = with_texts_of_files(
+        fields_of(study.options), {name: value for name, value in options.items() if value is not None}
+    )
     added = {study.first: list(models)}
     for role in study.roles:
         if role.several and (judges := given.pop(role.word, None) or given.pop(role.name, None)):
@@ -227,7 +260,7 @@ def extend(
     if not given and not any(added.values()):
         raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
     asked = run.options
-    if any(added.values()):  # options may follow from who answers
+    if any(added.values()):  # options may follow from the models
         names = manifest.names
         for role_, more in added.items():
             names[role_] = [*names.get(role_, []), *names_of(study, {role_: more})[role_]]
@@ -242,26 +275,28 @@ def extend(
         requests = model_requests(added, model_args, prices) if any(added.values()) else {}
         grown = _grow(run, chosen)
         manifest.limits = _merge_limits(manifest.limits, max_cost, max_calls)
+        _go_on_anyway(manifest, anyway=anyway)
         opened = open_again(grown, requests, Trust(trust, confirm))
         note_used(study, requests)
         check_machine(folder, manifest.models, opened, missing_trials(grown))
+        repeat_in_file(grown)
         run_session(grown, opened, patience=patience, watch=watch or in_notebook("extend"))
     return grown
 
 
 def _grow(run: Run, options: StudyOptions) -> Run:
-    """The run with other options, which must yield all of its trials.
+    """The run with other options, which must still yield all trials of the run.
 
     Raises:
-        InputError: they do not, or the run is a shard, or stops once precise.
+        InputError: the options drop trials, or the run is a shard or stops at a target precision.
         RunMismatch: items or prompts are not those that the run started with.
     """
     place, manifest, experiment = str(run.path), run.manifest, run.experiment
     if manifest.shard is not None:
-        raise InputError([Problem(place, "", "is a shard: merge it with the others, then extend the whole")])
+        raise InputError([Problem(place, "", "is a shard; merge it with the other shards, then extend the merged run")])
     check_unchanged(run)
     if manifest.precision is not None:
-        reason = "stops once precise, and its looks were planned for its current options: start another run"
+        reason = "stops at a target precision, and its rounds were planned for its options; start another run"
         raise InputError([Problem(place, "", reason)])
     grown = replace(experiment, options=options)
     grown.check_trials()
@@ -273,8 +308,14 @@ def _grow(run: Run, options: StudyOptions) -> Run:
     return Run(run.path, manifest, experiment=grown)
 
 
+def _go_on_anyway(manifest: Manifest, *, anyway: bool) -> None:
+    """Let a run continue even if few of a model's first replies can be read."""
+    if anyway and manifest.first_replies is not msgspec.UNSET:
+        manifest.first_replies = msgspec.structs.replace(manifest.first_replies, anyway=True)
+
+
 def _merge_limits(old: Limits, cost: float | None, calls: int | None) -> Limits:
-    """The limits of a run, replaced where new ones are given."""
+    """The limits of a run, with each new limit in place of the old one."""
     return Limits(cost=old.cost if cost is None else cost, calls=old.calls if calls is None else calls)
 
 
@@ -283,7 +324,7 @@ def _format_options(options: Mapping[str, Any]) -> str:
 
 
 def call_of(listed: StudyEntry) -> Callable[..., Run]:
-    """`overton.run` with this study, named by the study's word, as on the command line."""
+    """`overton.run` for one study, as a function. Its name is the study's name on the command line."""
 
     def call(items: Any = None, **given: Any) -> Run:
         return run(listed.name, items=items, **given)

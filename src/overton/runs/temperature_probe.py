@@ -1,9 +1,11 @@
-"""Which judges accept a temperature: each whose endpoint may refuse one is tried once, before the first call.
+"""Probes that find out whether judges accept a temperature. Each judge whose endpoint may refuse a temperature gets one
+request before any other call is made.
 
-Reasoning models often accept only their own, and say so in an error. The request is one of the run's: paced, paid for,
-counted and journaled, so that neither a resumed run nor a replay sends it again. A refusal is journaled as an answer,
-for it is one. Any other error is handled as usual: an endpoint that does not answer stops the run before anything is
-measured, and one that rejects this request for another reason is called as planned.
+Reasoning models often accept only their default temperature, and return an error for others. The request is one of the
+run's calls: it is paced, paid for, counted and journaled, so that neither a resumed run nor a replay sends it again. A
+refusal of the temperature is journaled as an answer. Other errors are handled as usual. If the endpoint does not
+answer, the run stops before anything is measured. If the endpoint rejects the request for another reason, the judge is
+used as planned.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ from overton.studies.study import AnyStudy
 
 READY = "ready"
 PROBE = (user(f"Reply with the single word: {READY}"),)
-"""The prompt. The settings are the judge's own, since they are what is tried."""
+"""The prompt of the probe. It is sent with the judge's own settings, because the probe tests these."""
 
-NOT_SENT = "refuses the temperature: none is sent, and its endpoint's default applies"
+NOT_SENT = "refuses a temperature, so Overton sends none and its endpoint's default applies"
 """The note on a judge that refused."""
 
 _TEMPERATURE = "temperature"
@@ -37,24 +39,24 @@ _TEMPERATURE_REFUSAL = re.compile(r"temperature|only the default( \(\S+\))? valu
 
 
 def probe_call(seat: Seat) -> Call:
-    """The request to a judge: one call for the whole run, whichever trials the judge serves."""
+    """The test request to a judge, which is made once for the whole run."""
     return call_of(seat, CallKey("", "probe", 0, seat.model.answerer.identity), Question("probe", PROBE, shared=True))
 
 
 def refusal(failure: Failure) -> Reply | None:
-    """A rejection as an answer; None if it is about something else."""
+    """The reply that represents a refusal of the temperature; None if the request was rejected for another reason."""
     if failure.kind in OVERLOAD or not _TEMPERATURE_REFUSAL.search(failure.message):
         return None
     return Reply(failure.message, finish=REFUSED, usage=Usage(0, 0))
 
 
 def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
-    """The settings without those that are not sent."""
+    """The settings without those that the endpoint refused."""
     return msgspec.structs.replace(settings, **dict.fromkeys(not_sent)) if not_sent else settings
 
 
 async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], dispatcher: Dispatcher) -> None:
-    """Find out for each `unsure` judge whether it accepts a temperature, and update seats and manifest.
+    """Find out for each `unsure` judge whether its endpoint accepts a temperature, and update seats and manifest.
 
     Raises:
         Stopped: a judge did not answer, or the run is stopping.
@@ -71,7 +73,7 @@ async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane
 
 
 def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], journal: JournalReader) -> None:
-    """The same from the journal alone, as far as it goes; no calls are made."""
+    """Take the results of earlier probes from the journal, without any calls."""
     for probe in _find_probes(study, manifest, lanes):
         found = journal.recall(probe.call[1])
         if isinstance(found, Reply):
@@ -80,7 +82,8 @@ def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], jo
 
 @dataclass(frozen=True)
 class _Probe:
-    """A judge for which this is unknown: the name of its role, its position there, and its seat."""
+    """A judge for which it is unknown whether a temperature is accepted, with the name of its role, its position in
+    that role, and its seat."""
 
     role: str
     number: int
@@ -89,11 +92,11 @@ class _Probe:
 
     @property
     def call(self) -> Call:
-        """The call: never in a batch, and without the features that judges need."""
-        return probe_call(replace(self.seat, batched=False, judges=False))
+        """Make the call. It is never put into a batch, needs no features of judges, and its reply is not parsed."""
+        return probe_call(replace(self.seat, batched=False, judges=False, sample=None))
 
     def settle(self, manifest: Manifest, found: Reply) -> None:
-        """Apply what was found to all later calls and to the manifest."""
+        """Apply the result to all later calls and to the manifest."""
         not_sent = (_TEMPERATURE,) if found.finish == REFUSED else ()
         self.seat.settings = sent(self.seat.settings, not_sent)
         manifest.models[self.role][self.number] = msgspec.structs.replace(
@@ -104,7 +107,7 @@ class _Probe:
 
 
 def _find_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane]) -> Iterator[_Probe]:
-    """The judges for which this is unknown, each once."""
+    """Find the judges for which it is unknown whether a temperature is accepted, each once."""
     for role in (role.name for role in study.roles if role.judges):
         seated = {
             seat.model.answerer.identity: seat

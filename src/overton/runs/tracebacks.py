@@ -12,15 +12,15 @@ from overton.files.atomic import write_atomic
 from overton.untrusted import visible
 
 TRACEBACK = "traceback.txt"
-"""The file in a run folder with the last such traceback. It shows code, and no values of variables."""
+"""The file in a run folder with the last such traceback. It shows code, but no values of variables."""
 
 
 @contextmanager
 def traceback_kept(run: Path) -> Iterator[None]:
-    """Write the traceback of a study's error in the block to the run folder, if there is one.
+    """If a study's error occurs in the block, write its traceback into the run folder, provided that the folder exists.
 
     Raises:
-        StudyError: the block raised it; it names the file.
+        StudyError: the block raised this error. The message names the file.
     """
     try:
         yield
@@ -29,6 +29,6 @@ def traceback_kept(run: Path) -> Iterator[None]:
             raise
         try:
             kept = write_atomic(run / TRACEBACK, [visible("".join(traceback.format_exception(error))).encode()])
-        except RunError:  # the disk is full, say: the error itself matters more
+        except RunError:  # for example, the disk is full; the study's error matters more
             raise error from error.__cause__
         raise error.kept_in(kept) from error.__cause__

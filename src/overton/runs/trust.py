@@ -1,7 +1,7 @@
-"""The addresses, keys and files that a run folder would reach, shown and confirmed.
+"""Confirmation by the user of addresses, keys and files that a run folder or a configuration file would reach.
 
-Confirmations are kept in the user's own configuration, never in a run folder: otherwise the folder's maker could write
-them.
+Confirmations are stored in the user's own settings. If they were stored in the run folder or next to the configuration
+file, whoever made that folder or file could forge them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from overton.untrusted import decode_json, read_file, visible_line
 FORMAT = 1
 _MAX_BYTES = 2**24
 _LOCK_TIMEOUT_S = 10.0
-"""Seconds that another process may take to write this short file."""
+"""Seconds to wait while another process writes this short file."""
 
 
 class _Confirmations(msgspec.Struct):
-    """`used` on this machine, in whichever run; `runs` has what was confirmed, by each run's resolved path."""
+    """Addresses, keys and files that were used on this machine (`used`), or confirmed (`runs`, by the resolved path of
+    the run or configuration file)."""
 
     format: int = FORMAT
     used: set[Reach] = msgspec.field(default_factory=set)
@@ -43,20 +44,22 @@ _decode = msgspec.json.Decoder(_Confirmations).decode
 
 
 def known(run: Path) -> set[Reach]:
-    """Everything that this machine has used, or that was confirmed for this run.
+    """All addresses, keys and files that this machine has used, or that were confirmed for this run or configuration
+    file.
 
     Raises:
-        RunError: the record cannot be read: it is damaged, or of another version.
+        RunError: the record of confirmations is damaged, or was written by an incompatible version.
     """
     found = _read_confirmations(_confirmations_file())
     return found.used | found.runs.get(str(run.resolve()), set())
 
 
 def note(reached: Collection[Reach], run: Path | None = None) -> None:
-    """Record what was used, or with `run` what was confirmed for it.
+    """Record addresses, keys and files as used. If `run` is given (a run's folder or a configuration file), record them
+    as confirmed for that folder or file.
 
     Raises:
-        RunError: it cannot be read or written.
+        RunError: the record of confirmations cannot be read or written.
     """
     file = _confirmations_file()
     try:
@@ -87,52 +90,68 @@ def _read_confirmations(file: Path) -> _Confirmations:
 
 
 Confirm = Callable[[Path, Sequence[str]], bool]
-"""Asks the user whether a run may do what the sentences say, as 'NAME would send the content of ...'."""
+"""A function that asks the user for confirmation. It gets sentences about what a run or configuration file may do, such
+as 'NAME would send the content of ...'."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """How trust in a folder's maker is established: given in advance (`given`), or by asking the user."""
+    """The way in which a user confirms what a folder or file would reach: in advance (`given`), or when asked."""
 
     given: bool = False
     confirm: Confirm | None = None
 
 
 def check_trusted(study: AnyStudy, run: Path, wanted: Requests, trust: Trust) -> None:
-    """Ask for confirmation of what a run would reach that this machine has neither used nor confirmed for it.
+    """Ask for confirmation of everything that a run would reach, unless this machine has used it or it was confirmed
+    for the run.
 
     This happens before any key is read, file opened or connection made.
 
     Raises:
-        InputError: a model or its arguments are invalid; or something is not confirmed: each with what it would do.
+        InputError: a model or its arguments are invalid, or something is not confirmed. The message says what the run
+            would reach.
     """
-    asked = _reach_of_run(study, wanted)
+    check_confirmed(run, reach_of_requests(study, wanted), trust)
+
+
+def check_confirmed(place: Path, asked: Mapping[Reach, Sequence[str]], trust: Trust) -> None:
+    """Ask the user to confirm what a run's folder or a configuration file would reach. Things that this machine has
+    used, or that were confirmed before, need no confirmation. `asked` maps each thing to the names of the models or
+    options that would reach it.
+
+    Raises:
+        InputError: something is not confirmed. The error lists each such thing with its effect.
+    """
     if not asked:
         return
-    known, trouble = _known_or_problem(run)
+    known, trouble = _known_or_problem(place)
     strange = {reach: names for reach, names in asked.items() if reach not in known}
     if not strange:
         return
     said = [visible_line(f"{', '.join(names)} would {reach}") for reach, names in strange.items()]
-    if not (trust.given or (trust.confirm and trust.confirm(run.resolve(), said))):
-        raise InputError([*_refusal_problems(run, said, asked=trust.confirm is not None), *trouble])
-    _try_to_note(strange, run, "you will be asked again")
+    if not (trust.given or (trust.confirm and trust.confirm(place.resolve(), said))):
+        raise InputError([*_refusal_problems(place, said, asked=trust.confirm is not None), *trouble])
+    _try_to_note(strange, place, "you will be asked again")
 
 
 def note_used(study: AnyStudy, wanted: Requests) -> None:
-    """Record what a user named on this machine, so that the run resumes without a question."""
-    if asked := _reach_of_run(study, wanted):
+    """Record the addresses, keys and files of the models that the user named on this machine. Then the run can be
+    resumed without a question."""
+    if asked := reach_of_requests(study, wanted):
         _try_to_note(asked, None, "'overton resume' will ask whether it may reach them")
 
 
-def _refusal_problems(run: Path, said: Sequence[str], *, asked: bool) -> list[Problem]:
-    why = "was not confirmed" if asked else "this machine has not used it before, and it was not confirmed for this run"
-    look = "check its manifest.json, and if you trust it, use --trust (in Python trust=True)"
-    return [Problem(str(run), "", f"{sentence}; {why}. No call was made: {look}") for sentence in said]
+def _refusal_problems(place: Path, said: Sequence[str], *, asked: bool) -> list[Problem]:
+    what, where = ("file", "it") if place.is_file() else ("run", "its manifest.json")
+    unknown = f"this machine has not used it before, and it was not confirmed for this {what}"
+    why = "was not confirmed" if asked else unknown
+    look = f"check {where}, and if you trust it, use --trust (in Python trust=True)"
+    return [Problem(str(place), "", f"{sentence}; {why}. No call was made: {look}") for sentence in said]
 
 
 def _known_or_problem(run: Path) -> tuple[set[Reach], list[Problem]]:
-    """Everything that needs no question, and the problem if earlier confirmations cannot be read."""
+    """Addresses, keys and files that need no confirmation, and a problem if earlier confirmations cannot be read."""
     try:
         return known(run), []
     except RunError as error:
@@ -146,8 +165,8 @@ def _try_to_note(reached: Mapping[Reach, Sequence[str]], run: Path | None, other
         warnings.warn(f"what this run reaches was not recorded, so {otherwise}: {error}", Notice, stacklevel=2)
 
 
-def _reach_of_run(study: AnyStudy, wanted: Requests) -> dict[Reach, list[str]]:
-    """Everything that a run would reach, each with the names of the answerers that reach it.
+def reach_of_requests(study: AnyStudy, wanted: Requests) -> dict[Reach, list[str]]:
+    """Everything that the requested models and services would reach, with the names of those that reach it.
 
     Raises:
         InputError: all problems with the names and arguments.

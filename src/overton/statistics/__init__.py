@@ -1,4 +1,4 @@
-"""Intervals, tests and models for counts. No language model here."""
+"""Intervals, tests and models of counts. This package uses no language model."""
 
 from overton.statistics.estimate import (
     NO_INTERVAL,

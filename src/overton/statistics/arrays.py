@@ -1,4 +1,4 @@
-"""Types of arrays, by what they hold."""
+"""Types of NumPy arrays, named for their contents."""
 
 from __future__ import annotations
 

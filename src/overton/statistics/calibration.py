@@ -1,23 +1,26 @@
-"""Whether a model's token probabilities are the shares of its answers, from prompts at which both are known.
+"""A test of whether a model's token probabilities equal the proportions of its answers to the same prompts.
 
-At prompt j the model gave an option the probability p_j, and of n_j single answers x_j chose it. Cox's line (1958,
+At prompt j the model gave an option the probability p_j, and x_j of n_j single answers chose it. Cox's line (1958,
 Biometrika 45:562)
 
     logit P(option at j) = a + b logit p_j
 
-has a = 0 and b = 1 if the two agree; b is the calibration slope (below 1: overconfident). It is fitted to the answers
-with a normal prior of standard deviation 1 around agreement, which weighs as much as a handful of answers and keeps it
-finite if every answer is alike. Errors are the larger of two: those of binomial answers, and those from the prompts'
-own scatter, with whole prompts drawn (Liang and Zeger 1986), with Student's t. Differences are on the scale of shares.
+has a = 0 and b = 1 if probabilities equal proportions. The calibration slope b is below 1 if the model is
+overconfident. The line is fitted to the answers with a normal prior of standard deviation 1 around agreement. The prior
+carries as much information as a few answers, and keeps the line finite if all answers are the same. Standard errors are
+the larger of two: the binomial one, and a cluster-robust one with prompts as clusters (Liang and Zeger 1986). Limits
+use Student's t. Differences are on the scale of proportions.
 
-A line cannot follow differences that cancel out between prompts or bend back. So each prompt's own squared difference
-is estimated, too, without the part that chance adds. With d = q - p, where q is the true proportion of answers,
+A line cannot represent differences that cancel out between prompts or are not monotone. So each prompt's squared
+difference d^2 is estimated as well, without the part that is due to chance. With d = q - p, where q is the true
+proportion of answers,
 
     E[x (x - 1) / (n (n - 1)) - 2 p x / n + p^2] = d^2
 
-for n >= 2; one answer at each prompt says nothing about d^2. For several options, half the sum over options takes its
-place, which is the square of the probability that moves if it moves from one option to another. The mean over prompts
-weights each by the standard deviation of one answer, since prompts with a certain answer would hide the others.
+for n >= 2. One answer at each prompt does not determine d^2. For several options, half the sum of d^2 over options is
+used instead. If probability merely moves from one option to another, this is the square of the moved probability. The
+mean over prompts weights each prompt by the standard deviation of one answer. Otherwise prompts with a nearly certain
+answer would hide differences at other prompts.
 """
 
 from __future__ import annotations
@@ -37,36 +40,37 @@ from overton.statistics.proportions import wilson_limits
 Verdict = Literal["agree", "differ", "cannot tell"]
 
 BAND = 0.1
-"""How far shares may lie from the probabilities, at any of these, and still be said to agree."""
+"""A difference of at most this between proportion and probability counts as agreement, whatever the probability."""
 
 _LEVEL = 0.95
 """The coverage of all intervals."""
 _FEWEST = 5
-"""Prompts that a line needs."""
+"""The minimum number of prompts for a line."""
 _POWER = 0.8
-"""The probability with which the answers suggested by `needed` show agreement, if there is no difference."""
+"""If there is no difference, the number of answers in `needed` shows agreement with this probability."""
 _HIGHEST_PROBABILITY = 0.995
-"""Logits are taken of probabilities no higher than this, and no lower than 1 minus this."""
+"""Before logits are taken, probabilities are clipped to at most this, and to at least 1 minus this."""
 
 
 _NO_TYPICAL = not_computed(f"fewer than {_FEWEST} prompts have two answers or more", level=0.95, n=0)
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """How a model's probabilities compare with its answers.
+    """A comparison of a model's probabilities with its answers.
 
-    `slope` is b. `offset` is the line's difference (share minus probability), its mean over prompts; `outward` the mean
-    of the same counted away from one half, above 0 if answers are surer than the probabilities. `typical` is the root
-    mean square difference of single prompts without the part that chance adds, weighted by the standard deviation of an
-    answer; not computed if prompts have one answer each. `largest` is the largest difference at a single prompt, noise
-    and all, with limits for all prompts together (Bonferroni). `other` is how much more often single answers name no
-    option than the probabilities imply, None if that is not known. Shares are on [0, 1], differences on [-1, 1];
-    `prompts` and `answers` are counts.
+    `slope` is b. `offset` is the line's mean difference over prompts (proportion minus probability). `outward` is the
+    mean difference in the direction away from one half. It is above 0 if answers are more extreme than the
+    probabilities. `typical` is the root mean square difference of single prompts, weighted by the standard deviation of
+    an answer. The part that is due to chance is removed. `typical` is not computed if prompts have one answer each.
+    `largest` is the largest difference at a single prompt, including noise. Its limits hold for all prompts jointly
+    (Bonferroni). `other` is the proportion of answers that name no option, minus the proportion implied by the
+    probabilities. It is None if unknown. Proportions are on [0, 1], differences on [-1, 1]; `prompts` and `answers` are
+    counts.
 
-    They `differ` if the line's difference at some prompt surely lies beyond `band`, anywhere along the line (Scheffé),
-    or the interval of `other` or of `typical` does. They `agree` if the intervals of `offset`, `outward`, `typical` and
-    `other` lie within it. Otherwise this cannot be decided, and `why` says what is lacking; `needed` is about how many
-    answers would show agreement with probability 0.8 if there is no difference, None if that is not known.
+    The verdict is 'differ' if the line's difference clearly exceeds `band` somewhere along the line (Scheffé), or if
+    the interval of `other` or `typical` lies beyond the band. It is 'agree' if the intervals of `offset`, `outward`,
+    `typical` and `other` lie within the band. Otherwise it is 'cannot tell', and `why` gives the reason. If there is no
+    difference, about `needed` answers would show agreement with probability 0.8. `needed` is None if unknown.
     """
 
     prompts: int
@@ -90,9 +94,10 @@ def calibration(
 ) -> Calibration:
     """Compare probabilities with single answers.
 
-    `probabilities` and `counted` [prompts, options] cover all options (of two the first is used: the second
-    is the rest to 1); prompts without probabilities (NaN), or without an answer that names an option, are left out.
-    `other` gives for every prompt the probability of no option, and the share of answers that name none.
+    `probabilities` and `counted` [prompts, options] cover all options. If there are two options, only the first is
+    used, because the probabilities sum to 1. Prompts without probabilities (NaN), or without an answer that names an
+    option, are left out. `other` has, for every prompt, the probability that an answer names no option, and the
+    proportion of such answers.
     """
     p, x = np.atleast_2d(np.asarray(probabilities, float)), np.atleast_2d(np.asarray(counted, float))
     known = np.isfinite(p).all(1) & (x.sum(1) > 0)
@@ -101,7 +106,7 @@ def calibration(
     answers, apart = int(x.sum()), None if other is None else _other_difference(other)
     if len(p) < _FEWEST:
         nothing = not_computed(f"fewer than {_FEWEST} prompts have both", n=len(p))
-        why = f"{len(p)} prompts have both, and it takes {_FEWEST}"
+        why = f"only {len(p)} prompts have probabilities and answers, and {_FEWEST} are needed"
         return Calibration(
             len(p), answers, nothing, nothing, nothing, nothing, apart, band=BAND, verdict="cannot tell", why=why
         )
@@ -133,7 +138,7 @@ def calibration(
 
 
 class _CalibrationLine(NamedTuple):
-    """A fitted line [a, b]: the covariances by binomial answers and by the prompts' scatter, and its data."""
+    """A fitted line: its coefficients [a, b], their binomial and cluster-robust covariances, and its data."""
 
     coefficients: Floats
     binomial: Floats
@@ -172,7 +177,7 @@ class _CalibrationLine(NamedTuple):
         return Estimate(value, value - half, value + half, self.prompts, "Cox's line over prompts", _LEVEL)
 
     def _differences_and_slopes(self) -> tuple[Floats, Floats]:
-        """The line's differences at the probabilities, and their derivatives by a and b."""
+        """The line's differences from the probabilities, and their derivatives with respect to a and b."""
         z = scipy.special.logit(np.clip(self.probabilities, 1 - _HIGHEST_PROBABILITY, _HIGHEST_PROBABILITY))
         share = scipy.special.expit(self.coefficients[0] + self.coefficients[1] * z)
         # Probabilities beyond the range of logits are compared with the line's value at the end of that range.
@@ -187,13 +192,13 @@ class _CalibrationLine(NamedTuple):
         return self._estimate(float(self.coefficients[1]), np.array([0.0, 1.0]))
 
     def mean(self, ways: ArrayLike) -> Estimate:
-        """The mean over prompts and options of the difference, each counted in its way (1 or -1)."""
+        """The mean of the differences over prompts and options, each multiplied by its sign in `ways` (1 or -1)."""
         values, slopes = self._differences_and_slopes()
         way = np.broadcast_to(np.asarray(ways, float), values.shape)
         return self._estimate(float((way * values).mean()), (way[:, None] * slopes).mean(0))
 
     def surely_beyond(self) -> bool:
-        """Whether some difference lies beyond the band, anywhere along the line."""
+        """Whether some difference clearly exceeds the band, anywhere along the line."""
         wide = sqrt(2 * float(scipy.special.fdtri(2, max(self.prompts - 2, 1), _LEVEL)))
         return any(
             abs(value) - wide * max(self._errors(at)) > BAND
@@ -212,7 +217,8 @@ def _largest_difference(p: Floats, x: Floats, n: Floats) -> Estimate:
 
 
 def _other_difference(other: tuple[ArrayLike, ArrayLike]) -> Estimate:
-    """The mean over prompts of the share without an option minus its probability, with half an answer's uncertainty."""
+    """The mean difference over prompts: the proportion of answers that name no option, minus the probability of such
+    answers. The standard error is never 0, because it includes the effect of half an answer."""
     probabilities, shares = (np.asarray(values, float) for values in other)
     d = shares - probabilities
     if len(d) < _FEWEST:
@@ -223,8 +229,9 @@ def _other_difference(other: tuple[ArrayLike, ArrayLike]) -> Estimate:
 
 
 class _PromptDifferences(NamedTuple):
-    """Differences of single prompts: their mean square [1], its standard error as observed and if probabilities were
-    the proportions, and how many prompts have two answers or more."""
+    """Differences of single prompts. `square` is their mean square, and `error` its standard error. `error_if_alike` is
+    the standard error if probabilities and true proportions are equal. `prompts` is the number of prompts with at least
+    two answers."""
 
     square: float
     error: float
@@ -233,8 +240,8 @@ class _PromptDifferences(NamedTuple):
 
     @classmethod
     def of(cls, p: Floats, x: Floats, n: Floats) -> _PromptDifferences | None:
-        """The differences; None if too few prompts have several answers. `p` and `x` have all options, or the first of
-        two."""
+        """The differences; None if too few prompts have several answers. `p` and `x` have a column for each option, or
+        only for the first of two options."""
         several = n[:, 0] > 1
         if several.sum() < _FEWEST:
             return None
@@ -264,28 +271,28 @@ class _PromptDifferences(NamedTuple):
         return Estimate(value, low, high, self.prompts, "Student's t over prompts, of the mean square", _LEVEL)
 
     def prompts_needed(self) -> int:
-        """How many prompts, answered as often, would show with probability `_POWER` that it is below the band, if
-        there is no difference."""
+        """The number of prompts that would show, with probability `_POWER`, that the typical difference is below the
+        band. This assumes that there is no difference, and that each prompt has as many answers as now."""
         wide = float(scipy.special.ndtri((1 + _LEVEL) / 2)) + float(scipy.special.ndtri(_POWER))
         return ceil(self.prompts * (wide * self.error_if_alike / BAND**2) ** 2)
 
 
 class _BandTest(NamedTuple):
-    """Numbers to compare with the band: the intervals of `means`, among them `other`, that of answers without an
-    option; and the differences of single prompts."""
+    """Estimates to compare with the band: mean differences (`means`), and differences of single prompts (`single`).
+    `other` is the mean difference for answers without an option. If it is known, `means` includes it."""
 
     means: list[Estimate]
     other: Estimate | None
     single: _PromptDifferences | None
 
     def verdict(self, line: _CalibrationLine) -> tuple[Verdict, str]:
-        """The verdict, and if it is none, why."""
+        """The verdict, and the reason if it is 'cannot tell', otherwise ''."""
         apart = self.other is not None and (self.other.low > BAND or self.other.high < -BAND)
         one_by_one = self.single is not None and self.single.typical().low > BAND
         if line.surely_beyond() or apart or one_by_one:
             return "differ", ""
         if self.single is None:
-            return "cannot tell", "each prompt has one answer, which says nothing about differences of single prompts"
+            return "cannot tell", "each prompt has one answer, so differences of single prompts cannot be estimated"
         reach = max(max(abs(mean.low), abs(mean.high)) for mean in self.means)
         if reach > BAND:
             return "cannot tell", f"the mean difference may reach {reach:.2f}, and the band is {BAND:g}"
@@ -297,7 +304,8 @@ class _BandTest(NamedTuple):
         return "agree", ""
 
     def needed(self, answers: int) -> int | None:
-        """About how many answers would show agreement if there is none; None if these should have."""
+        """The approximate number of answers that would show agreement if there is no difference. None if this number
+        cannot be estimated, or does not exceed the present number."""
         if self.single is None:
             return None
         made = ceil(self.single.prompts_needed() * answers / self.single.prompts / 100) * 100

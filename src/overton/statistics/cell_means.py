@@ -1,4 +1,4 @@
-"""Means of values of rows in cells, with intervals over the clusters that rows belong to."""
+"""Means of values by cell. Intervals are computed over clusters of rows."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from overton.statistics.estimate import ANYTHING, Estimate, Range
 from overton.statistics.jackknife import Resampling
 
 _SPARSE = 64
-"""Pairs of which fewer than one in so many occurs are sorted; otherwise those that occur are marked, which takes a
-fraction of the time."""
+"""If fewer than one possible pair in this many occurs, the occurring pairs are sorted. Otherwise they are marked in an
+array, which is much faster."""
 
 _DIGITS = 12
-"""Digits that double precision leaves."""
+"""Decimals of means. Further ones are rounding errors."""
 
 
 @dataclass(frozen=True)
 class CellValues:
-    """Numbers to be averaged in cells: V of them, each of a row and in a cell (-1 for none).
+    """V values to be averaged by cell. Each value belongs to a row, and to a cell unless `cell` is -1.
 
-    NaN is left out. A row has at most one number in a cell. `within` is the range of a number, `nothing` says why a
-    cell has none.
+    NaN is left out. A row has at most one value in a cell. `cells` is the number of cells. `within` is the range of the
+    values. If a cell has no values, `nothing` is reported as the reason for the missing mean.
     """
 
     values: Floats
@@ -38,12 +38,12 @@ class CellValues:
 
 
 def cell_means(parts: Sequence[CellValues], resampling: Resampling) -> list[list[Estimate]]:
-    """The mean of every cell of each part; `n` counts numbers."""
+    """The mean of every cell, for each of `parts`; `n` counts values."""
     return [resampling.ratios([cell_sums(part, resampling)], part.nothing, part.within)[0] for part in parts]
 
 
 def cell_sums(part: CellValues, resampling: Resampling) -> Sums:
-    """The sums behind the means of every cell, by group of clusters."""
+    """The sums behind the mean of every cell, by group of clusters."""
     use = np.isfinite(part.values) & (part.cell >= 0)
     kept, cell, row = part.values, part.cell, part.row
     if not use.all():
@@ -67,7 +67,7 @@ def cell_sums(part: CellValues, resampling: Resampling) -> Sums:
 
 
 def count_different(numbers: NDArray[np.integer], cell: Ints, cells: int) -> Ints:
-    """How many different numbers, from 0 on, each cell has."""
+    """The number of distinct `numbers` in each cell. `numbers` are integers of at least 0."""
     widest = int(numbers.max(initial=0)) + 1
     pairs = cell * widest + numbers
     if cells * widest <= _SPARSE * len(pairs):

@@ -1,4 +1,5 @@
-"""The parts of numbers over clusters: sums by cluster, or by group of clusters if there are many."""
+"""Numerators and denominators of ratios and means, summed by cluster. With many clusters, sums are by group of
+clusters."""
 
 from __future__ import annotations
 
@@ -12,11 +13,12 @@ from overton.statistics.arrays import AnyInts, Floats
 
 
 class ClusterSums(NamedTuple):
-    """The parts of K means or ratios of sums, by cluster: the sum of `above` over that of `below`.
+    """Numerators and denominators of K means or ratios by cluster. Each ratio is the sum of `above` divided by the sum
+    of `below`.
 
-    Both are [clusters, K], or [clusters] for a single one, or for a `below` that all K share. A cluster with nothing
-    below says nothing. If what is counted has weights, `many` [as below] says how much there is without them; None if
-    that is `below`.
+    `above` and `below` are [clusters, K], or [clusters] for a single ratio. `below` is also [clusters] if all K ratios
+    share it. A cluster whose `below` is 0 does not contribute. If counts are weighted, `many` has the unweighted counts
+    in the shape of `below`; otherwise it is None.
     """
 
     above: Floats
@@ -25,7 +27,7 @@ class ClusterSums(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """K numbers, how many units are behind each, and how many clusters [K]."""
+    """K values, and the numbers of units and of clusters behind each value [K]."""
 
     value: Floats
     n: Floats
@@ -33,10 +35,10 @@ class Numbers(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """The same by group of clusters, as numbered by `Resampling.group`.
+    """Numerators and denominators of K ratios by group of clusters. `Resampling.group` has the groups' indices.
 
-    The ratios are `numbers.value`. Their product with `below` is subtracted from `above` [groups, K], so that the rest
-    sums to zero. `below` [groups, B] has each denominator once, and `of` [K] says which one is a ratio's.
+    The ratios are `numbers.value`. `above` [groups, K] is the numerator minus the ratio times the denominator, so its
+    sum is 0. `below` [groups, B] has each denominator once, and `of` [K] is the index of each ratio's denominator.
     """
 
     above: Floats
@@ -46,7 +48,7 @@ class Sums(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many ratios there are, K."""
+        """The number of ratios, K."""
         return len(self.of)
 
     def take(self, some: slice) -> Sums:
@@ -55,7 +57,7 @@ class Sums(NamedTuple):
 
 
 def side_by_side(parts: Sequence[Sums], step: int) -> Iterator[Sums]:
-    """All of them side by side, `step` ratios at a time."""
+    """Join the ratios of all parts, and yield them `step` at a time."""
     starts = np.cumsum([0, *(part.below.shape[1] for part in parts)])
     of = np.concatenate([part.of + start for part, start in zip(parts, starts, strict=False)])
     above, below = (np.concatenate([part[side] for part in parts], axis=1) for side in (0, 1))
@@ -66,12 +68,13 @@ def side_by_side(parts: Sequence[Sums], step: int) -> Iterator[Sums]:
 
 
 MOST = 1_000
-"""Beyond this many, clusters are left out in this many groups, drawn at random: this adds noise of about 2% to an
-interval's width, and time and memory no longer grow with the clusters."""
+"""More clusters than this are put into this many random groups, and the jackknife leaves out each group in turn. This
+adds noise of about 2% to an interval's width. Time and memory then no longer grow with the number of clusters."""
 
 
 def group_of_clusters(clusters: int, seed: int) -> NDArray[np.integer]:
-    """The group of each cluster: its own, or if there are many, a random one, all of about the same size."""
+    """The index of each cluster's group. With up to `MOST` clusters, each cluster is its own group. With more, clusters
+    form random groups of about equal size."""
     if clusters <= MOST:
         return np.arange(clusters)
     return np.asarray(np.random.default_rng((seed, clusters)).permutation(clusters) % MOST)

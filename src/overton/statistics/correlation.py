@@ -17,9 +17,10 @@ _NO_CORRELATION = "fewer than three pairs, or one side does not vary"
 def clustered_pearson(
     x: Floats, y: Floats, clusters: Sequence[int] | NDArray[np.int64], jackknife: Jackknife
 ) -> Estimate:
-    """The correlation of pairs (x, y), with whole clusters of pairs left out in turn; `n` counts pairs.
+    """The correlation of pairs (x, y), with an interval by leaving out whole clusters. `n` counts pairs.
 
-    Pairs with a NaN are left out. Fisher's interval would treat the pairs of one cluster as independent.
+    Pairs with a NaN are left out. Fisher's own interval is not used, because it treats the pairs of one cluster as
+    independent.
     """
     use = np.isfinite(x) & np.isfinite(y)
     x, y = x[use], y[use]

@@ -1,4 +1,4 @@
-"""A number with its uncertainty: the only form in which Overton shows one, and what stands in if there is none."""
+"""Numbers with their uncertainty, and missing numbers with the reason. Overton shows numbers only in this form."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from overton.statistics.arrays import AnyFloats
 
 Range = tuple[float, float]
-"""The range of a number: limits do not go beyond it."""
+"""The lowest and the highest possible value of a number. Limits of intervals do not go beyond them."""
 
 ANYTHING: Range = (-inf, inf)
 POSITIVE: Range = (0.0, inf)
 SHARE: Range = (0.0, 1.0)
 DIFFERENCE: Range = (-1.0, 1.0)
-"""Between two shares."""
+"""The range of a difference between two proportions."""
 
 FEWEST = 5
-"""The fewest clusters with an interval: with fewer, no method that was tried covers the truth often enough."""
+"""The minimum number of clusters for an interval. With fewer, no tested method covers the truth often enough."""
 
 Ends = tuple[float | None, float | None]
-"""The ends of a range, None for one without a bound: JSON has no infinity."""
+"""The two ends of a range. None stands for an infinite end, because JSON has no infinity."""
 
 
 def ends_of(within: tuple[float, float]) -> Ends:
-    """The ends of a range that may be infinite."""
+    """The ends of a range, with None for an infinite end."""
     low, high = (end if isfinite(end) else None for end in within)
     return low, high
 
@@ -36,10 +36,10 @@ class Estimate(msgspec.Struct, frozen=True):
     """A value, its interval, and the count behind it.
 
     `value` is NaN if it cannot be computed, and `low`/`high` are NaN if there is no interval. `n` counts the units
-    behind the value (answers, issues, pairs: the measure's docstring says which). `level` is the interval's nominal
-    coverage and `method` how it was computed ('Wilson', 'Wald', "Student's t over issues, corrected for skewness",
-    ...), or why there is none. `error` is the standard error of a mean or ratio over clusters, None if it is not known.
-    `within` is the range that values can have, None for an end without a bound; limits do not go beyond it.
+    behind the value (answers, issues, pairs: see the measure's docstring). `level` is the interval's nominal coverage.
+    `method` is the method ('Wilson', 'Wald', "Student's t over issues, corrected for skewness", ...), or the reason why
+    the value or the interval is missing. `error` is the standard error of a mean or ratio over clusters, None if
+    unknown. `within` is the range of possible values, with None for an infinite end. Limits do not go beyond the range.
     """
 
     value: float
@@ -53,8 +53,8 @@ class Estimate(msgspec.Struct, frozen=True):
 
     @property
     def undetermined(self) -> tuple[Literal["low", "high"], ...]:
-        """The limits at the end of the range, or beyond it with the value, unless the value is that very end: the data
-        do not determine them."""
+        """The limits that the data do not determine. Such a limit is at or beyond an end of the range, and the value is
+        not at that end."""
         low, high = self.within
         ends: tuple[tuple[Literal["low", "high"], bool], ...] = (
             ("low", low is not None and self.low <= low != self.value),
@@ -64,33 +64,33 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class PreferredEstimate(Estimate, frozen=True):
-    """The one of several ways to compute a number that should be used: an estimate like any other, together with all of
-    them. `leads` names it among those in `beside`."""
+    """The preferred variant of a number, together with all variants. `beside` has all variants by name, and `leads` is
+    the name of the preferred variant."""
 
     leads: str = "plain"
     beside: dict[str, Estimate] = {}
 
 
 def preferred_estimate(leads: str, beside: dict[str, Estimate]) -> PreferredEstimate:
-    """The one of these that leads."""
+    """The estimate called `leads`, together with all variants in `beside`."""
     return PreferredEstimate(**msgspec.structs.asdict(beside[leads]), leads=leads, beside=beside)
 
 
 NOT_COMPUTED = "not computed: "
-"""How `Estimate.method` starts if `Estimate.value` is NaN; the reason follows."""
+"""The start of `Estimate.method` if `Estimate.value` is NaN. The reason follows it."""
 
 
 NO_INTERVAL = "no interval: "
-"""How `Estimate.method` starts if there is a value and too little for an interval; the reason follows."""
+"""The start of `Estimate.method` if there is a value but no interval. The reason follows it."""
 
 
 def not_computed(reason: str, *, level: float = 0.95, n: int = 0) -> Estimate:
-    """An estimate without a value, and why; `n` counts the units available."""
+    """An estimate without a value, because of `reason`. `n` is the number of available units."""
     return Estimate(nan, nan, nan, n, NOT_COMPUTED + reason, level)
 
 
 def ratio(sums: AnyFloats) -> AnyFloats:
-    """The first of two sums over the second [..., 2]: a mean if the second counts items."""
+    """The first of two sums [..., 2] divided by the second. The result is a mean if the second sum counts items."""
     import numpy as np
 
     with np.errstate(invalid="ignore", divide="ignore"):

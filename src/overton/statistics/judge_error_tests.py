@@ -1,7 +1,8 @@
-"""Tests of what undoing a judge's errors assumes: equal errors everywhere, and no clusters of them.
+"""Tests of two assumptions behind corrected numbers: a judge errs equally often everywhere, and its errors do not
+cluster.
 
-A number of one model is corrected by the judge's errors in the labels of all models. If the judge errs more often for
-one of two models, a difference between them that does not exist remains.
+Overton corrects each model's numbers by the judge's error rates in the labels of all models. If the judge errs more
+often for one of two models, the corrected numbers show a difference that does not exist.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ _SIGNIFICANCE = 0.05
 
 
 class EqualErrors(msgspec.Struct, frozen=True):
-    """Whether a judge's errors depend on what rows belong to, given each row's true label.
+    """A permutation test of whether a judge's error rate, given each row's true label, differs between groups of rows.
 
-    `by` names the groups in the singular ('model'); `rates` and `labels` have each group's share of wrong labels and
-    how many labels it has. `p` is the probability of groups that differ at least as much if whole units were exchanged
-    between them, corrected for the number of tests (Holm 1979); NaN if fewer than two groups have labels, or none or
-    all of these are wrong. The rates of one group and of all others differ by at most `most`, at 95%.
+    `by` is the kind of group, in the singular ('model'). `rates` has each group's proportion of wrong labels, and
+    `labels` its number of labels. `p` is the p-value of the test, which exchanges whole units between groups. It is
+    corrected for the number of tests (Holm 1979). It is NaN if fewer than two groups have labels, or if the labels are
+    all right or all wrong. `most` is a 95% upper bound on the difference between the error rate of any group and the
+    error rate of all other groups together.
     """
 
     by: str
@@ -42,27 +44,28 @@ class EqualErrors(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """The reason why groups are not compared by corrected numbers; '' if errors do not depend on them."""
+        """The reason why Overton does not compare groups by corrected numbers; '' if errors do not depend on the
+        group."""
         return f"the judge's errors depend on the {self.by} (p = {self.p:.3f})" if self.fails else ""
 
     def sentence(self, *, by_units: bool) -> str:
-        """The result, and what follows if single labels are used, or whole units (`by_units`)."""
+        """The test's result, and its consequence for correction by whole units (`by_units`) or by single labels."""
         if isnan(self.p):
             return f"Whether the judge's errors depend on the {self.by} cannot be decided from these labels."
         if not self.fails:
             return (
-                f"The judge's errors were not found to depend on the {self.by} (p = {self.p:.2f}), but these labels"
-                f" cannot exclude rates that differ by up to {100 * self.most:.0f} points."
+                f"These labels do not show that the judge's errors depend on the {self.by} (p = {self.p:.2f}), but"
+                f" error rates could still differ by up to {100 * self.most:.0f} points."
             )
         rates = ", ".join(
             f"{name}: {100 * rate:.0f}% of {self.labels[name]:,} labels" for name, rate in self.rates.items()
         )
         found = f"The judge's errors depend on the {self.by} ({rates}; p = {self.p:.3f})"
         if by_units:
-            return f"{found}. Numbers that are corrected by whole units allow for that."
+            return f"{found}. Numbers that are corrected by whole units take this into account."
         return (
-            f"{found}, so Overton does not correct differences between its groups. Draw whole units to label (overton"
-            f" judge sample --whole), or give each {self.by} a run and labels of its own."
+            f"{found}, so Overton does not correct differences between its groups. Label whole units (overton judge"
+            f" sample --whole), or give each {self.by} its own run and labels."
         )
 
 
@@ -73,11 +76,13 @@ _ZERO = 1e-12
 def equal_errors(
     readings: DoublyLabelled, groups: Mapping[str, Sequence[str]], seed: int = 0
 ) -> tuple[EqualErrors, ...]:
-    """Test each kind of group: `groups` has, by kind, the name of each labelled row's group [n].
+    """Test, for each kind of group, whether error rates differ. `groups` maps each kind to the group of each labelled
+    row [n].
 
-    All rows of a unit (`readings.group`) belong to one group. A residue is an error less the rate of errors for the
-    row's true label. The statistic is the sum over groups of the squared sum of residues over the number of rows,
-    compared with its values if whole units were exchanged between groups, since errors may cluster in units.
+    All rows of a unit (`readings.group`) belong to one group. A residual is an error minus the error rate for the row's
+    true label. For each group, the squared sum of its residuals is divided by its number of rows. The statistic is the
+    sum of these quotients. Its null distribution comes from exchanging whole units between groups, because errors may
+    cluster in units.
     """
     random = np.random.default_rng(seed)
     found = [_test_groups(readings, kind, names, random) for kind, names in groups.items()]
@@ -112,7 +117,7 @@ def _test_groups(readings: DoublyLabelled, by: str, names: Sequence[str], random
 
 
 def _statistic(groups: Ints, sums: Floats, sizes: Ints, many: int) -> Floats:
-    """The statistic for groups of units [some, U]."""
+    """The statistic of `equal_errors` for each assignment of units to groups [some, U]."""
     total = np.zeros(len(groups))
     for number in range(many):
         inside = groups == number
@@ -121,19 +126,19 @@ def _statistic(groups: Ints, sums: Floats, sizes: Ints, many: int) -> Floats:
 
 
 def _furthest_limit(wrong: float, labels: int, all_wrong: float, all_labels: int, alike: float) -> float:
-    """The furthest limit of the difference between one group's rate and that of the others (Newcombe 1998), for as
-    many independent labels as those that are `alike` in units are worth."""
+    """The limit furthest from 0 of the difference between one group's error rate and that of all others (Newcombe
+    1998). Numbers of labels are divided by the design effect `alike`, because labels of a unit may be similar."""
     others = all_labels - labels
     low, high = difference_limits(wrong / labels, labels / alike, (all_wrong - wrong) / others, others / alike)
     return max(abs(float(low)), abs(float(high)))
 
 
 class ErrorClustering(msgspec.Struct, frozen=True):
-    """How errors of one group are correlated, given the true label of each row.
+    """The correlation of errors within groups, given the true label of each row.
 
-    `correlation` is that of two labelled rows of one group, over `pairs` pairs in `groups` groups; `p` the probability
-    of at least as much if errors were exchanged between rows with the same true label, whatever their group. NaN if no
-    two labelled rows are of one group, or the judge made no error (or only errors) in them.
+    `correlation` is the correlation between two labelled rows of one group, over `pairs` pairs in `groups` groups. `p`
+    is the p-value of a permutation test that exchanges errors between rows with the same true label, in any group. Both
+    are NaN if no group has two labelled rows, or if the judge's labels of these rows are all right or all wrong.
     """
 
     correlation: float
@@ -159,8 +164,8 @@ class ErrorClustering(msgspec.Struct, frozen=True):
 
 
 def error_clustering(readings: DoublyLabelled, seed: int = 0) -> ErrorClustering:
-    """The correlation of errors within groups: the mean product of two rows' residues over their variance, where a
-    residue is an error (0 to 1) less the rate of errors for the row's true label."""
+    """The correlation of errors within groups: the mean product of two rows' residuals, divided by the variance of
+    residuals. A residual is an error (0 to 1) minus the error rate for the row's true label."""
     truth = readings.people.argmax(1)
     residue = readings.residues
     sizes = np.bincount(readings.group).astype(float)
@@ -171,7 +176,7 @@ def error_clustering(readings: DoublyLabelled, seed: int = 0) -> ErrorClustering
     seen = _sum_pair_products(residue[None], readings.group)[0]
     order = np.argsort(truth, kind="stable")
     random = np.random.default_rng(seed)
-    keys = truth[order] + random.random((_PERMUTATIONS, len(truth)))  # sorted, labels stay in their blocks
+    keys = truth[order] + random.random((_PERMUTATIONS, len(truth)))  # sorting shuffles rows within each true label
     shuffled = np.empty((_PERMUTATIONS, len(truth)))
     shuffled[:, order] = residue[order][np.argsort(keys, axis=1)]
     as_much = int((_sum_pair_products(shuffled, readings.group) >= seen - 1e-9).sum())
@@ -179,7 +184,8 @@ def error_clustering(readings: DoublyLabelled, seed: int = 0) -> ErrorClustering
 
 
 def _sum_pair_products(residues: Floats, group: NDArray[np.int64]) -> Floats:
-    """The sum over pairs within groups of the product of their residues [some], from residues [some, n]."""
+    """For each set of residuals [some, n], the sum [some] of products of two rows' residuals, over all pairs of rows in
+    one group."""
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
     sums = np.add.reduceat(residues[:, order], starts, axis=1)

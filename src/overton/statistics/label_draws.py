@@ -1,4 +1,4 @@
-"""Which rows people labelled and how likely each was to be drawn, and what people and judge say of all rows."""
+"""The sample of rows with human labels, each row's sampling probability, and human and judge values."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from overton.statistics.arrays import Flags, Floats
 
 _CHANCE_TOLERANCE = 1e-9
-"""Chances that differ by a smaller part are equal."""
+"""Sampling probabilities with a smaller relative difference are treated as equal."""
 
 
 @dataclass(frozen=True)
 class LabelDraw:
-    """Which of N rows people labelled.
+    """N rows, of which a sample has human labels.
 
-    labelled  [N]
-    chance    [N] how likely each row was to be drawn, in (0, 1]; not used for rows without a label
-    cluster   [N] rows of one cluster (a conversation) are alike; numbers from 0
-    these     the numbers describe these N rows; otherwise rows like these
-    label     [N] the judge's label of each row by its number, if it says more than the numbers that are corrected:
-              rows may have been drawn label by label
+    labelled  [N] True for rows with a human label
+    chance    [N] the probability with which each row was sampled, in (0, 1]; not used for rows without a label
+    cluster   [N] the index, from 0, of each row's cluster of similar rows (such as a conversation)
+    these     True if results describe exactly these N rows, False if they describe the population of these rows
+    label     [N] the index of the judge's label of each row, because rows may have been sampled label by label; None if
+              the judge's values already distinguish the labels
     """
 
     labelled: Flags
@@ -33,7 +33,7 @@ class LabelDraw:
     label: NDArray[np.int64] | None = None
 
     def of(self, rows: Flags) -> LabelDraw:
-        """The part of the draw that lies in some rows."""
+        """The sample, restricted to some rows."""
         label = None if self.label is None else self.label[rows]
         return replace(
             self, labelled=self.labelled[rows], chance=self.chance[rows], cluster=self.cluster[rows], label=label
@@ -41,29 +41,31 @@ class LabelDraw:
 
     @cached_property
     def has_equal_chances(self) -> bool:
-        """Whether all labelled rows were equally likely to be drawn."""
+        """Whether all labelled rows had the same sampling probability."""
         chance = self.chance[self.labelled]
         return not len(chance) or bool(chance.max() - chance.min() <= _CHANCE_TOLERANCE * chance.max())
 
     @cached_property
     def whole_clusters(self) -> bool:
-        """Whether clusters of several rows were drawn, each labelled whole or not at all."""
+        """Whether whole clusters were sampled: each is labelled completely or not at all, and some have several
+        rows."""
         sizes, drawn = np.bincount(self.cluster), np.bincount(self.cluster, self.labelled)
         return bool(((drawn == 0) | (drawn == sizes)).all()) and bool((sizes > 1).any())
 
     @cached_property
     def by_row(self) -> bool:
-        """Whether each labelled row is an independent draw, however alike rows of one cluster are."""
+        """Whether single rows were sampled and results describe exactly these rows. Similarity within clusters then
+        does not matter."""
         return self.these and not self.whole_clusters
 
     @cached_property
     def independent(self) -> int:
-        """How many independent draws the labels are: clusters if rows of one are alike or were drawn together."""
+        """The number of independent units with labels: rows if `by_row`, otherwise clusters."""
         return int(self.labelled.sum()) if self.by_row else len(np.unique(self.cluster[self.labelled]))
 
     def variance(self, moved: Floats) -> float:
-        """The variance of a sum of what each row [N] moves, adding up rows of one cluster if they are no independent
-        draws."""
+        """The variance of a sum, given the influence of each row on it (`moved` [N]). The influences of rows in one
+        cluster are added, unless `by_row` is True."""
         if self.by_row:
             return float(moved @ moved)
         within = self.labelled if self.these else np.ones(len(moved), bool)
@@ -73,11 +75,11 @@ class LabelDraw:
 
 @dataclass(frozen=True)
 class JudgeAndHumanValues:
-    """Labels of N rows by people and judge, as numbers [N]; people's values of rows without a label are ignored.
+    """Human and judge labels of N rows, as numbers [N]. Human values of rows without a human label are ignored.
 
-    A share has 1 if the label is given, otherwise 0, and values between if people differ. A mean is over the rows that
-    count: `counts` and `judged_counts` are 0 if a label has no number. `lowest` and `highest` are the range of a
-    value.
+    For a proportion (`share`), a value is 1 if the row has the label and 0 if it does not. It is between 0 and 1 if
+    people differ. A mean leaves out rows whose label has no number: their `counts` (human) or `judged_counts` are 0.
+    `lowest` and `highest` are the range of values.
     """
 
     people: Floats
@@ -89,7 +91,7 @@ class JudgeAndHumanValues:
     share: bool = True
 
     def of(self, rows: Flags) -> JudgeAndHumanValues:
-        """The same for some rows."""
+        """The values of some rows."""
         return replace(
             self,
             people=self.people[rows],

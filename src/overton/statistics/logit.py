@@ -1,7 +1,7 @@
 """Logistic regression of grouped answers with an intercept for each group and a few shared slopes.
 
-The normal equations have a diagonal block for the intercepts, which is eliminated (Schur complement), so that the
-work grows with the number of rows and not with the square of the number of groups.
+The normal equations have a diagonal block for the intercepts, which is eliminated (Schur complement). The work
+therefore grows with the number of rows, instead of the square of the number of groups.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LARGEST_LOGIT = 15.0
 class LogitFit:
     """Estimates and standard errors in logits; NaN if the data do not determine them.
 
-    `intercepts`, `intercept_errors` [groups] and `slopes`, `slope_errors` [columns]. `separated` says whether some
-    answers were perfectly predicted, so that estimates grew without bound; `dispersion` is Pearson's chi-square over
-    its degrees of freedom (NaN if there are none); `n` counts the answers used.
+    `intercepts` and `intercept_errors` are [groups]; `slopes` and `slope_errors` are [columns]. `separated` is True if
+    some answers were perfectly predicted, so that estimates grew without bound. `dispersion` is Pearson's chi-square
+    divided by its degrees of freedom (NaN if there are none), and `n` counts the answers used.
     """
 
     intercepts: Floats
@@ -46,12 +46,13 @@ def fit_logit(
 ) -> LogitFit:
     """Fit logit P(success) = intercept of the row's group + design @ slopes.
 
-    `successes` and `trials` [rows] are counts for rows of equal covariates, `design` is [rows, columns], `groups`
-    [rows] in 0 to `count` - 1. With `firth`, the score is corrected for its first-order bias (Firth 1993, Biometrika
-    80:27), which matters if groups have few answers; standard errors are from the information at the estimate.
+    `successes` and `trials` [rows] are counts of answers with equal covariates. `design` is [rows, columns], and
+    `groups` [rows] has indices from 0 to `count` - 1. With `firth`, the score is corrected for its first-order bias
+    (Firth 1993, Biometrika 80:27), which matters if groups have few answers. Standard errors come from the information
+    at the estimate.
 
-    Rows that are perfectly predicted in the limit are left out (Correia, Guimaraes and Zylkin 2019): what only they
-    determine has no finite estimate, and is NaN, as is what the design cannot separate.
+    Rows that are perfectly predicted in the limit are left out (Correia, Guimaraes and Zylkin 2019). A coefficient is
+    NaN if only these rows determine it, because it then has no finite estimate, or if the design does not identify it.
     """
     used = trials > 0
     problem = _Problem(successes[used], trials[used], design[used], groups[used].astype(np.int64), count)
@@ -94,7 +95,8 @@ class _Problem:
 
 @dataclass(frozen=True)
 class _Information:
-    """Fisher information in blocks: of the intercepts (diagonal), and of the slopes after eliminating them."""
+    """Fisher information in two blocks: of the intercepts (diagonal), and of the slopes after the intercepts are
+    eliminated."""
 
     weights: Floats  # [rows]
     diagonal: Floats  # [groups]
@@ -167,7 +169,8 @@ def _solve(problem: _Problem, *, firth: bool) -> _Solution:
 
 
 def _find_estimable(problem: _Problem) -> tuple[Indices, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Columns that are kept (independent within groups), and which slopes and intercepts the rows determine."""
+    """The indices of columns that are independent within groups, and flags of the slopes and intercepts that the rows
+    determine."""
     seen = problem.sums(np.ones(len(problem.trials)))
     present = seen > 0
     columns = problem.design.shape[1]
@@ -183,7 +186,8 @@ def _find_estimable(problem: _Problem) -> tuple[Indices, NDArray[np.bool_], NDAr
 
 
 def independent(gram: Floats) -> list[int]:
-    """The first columns that are not combinations of earlier ones, from their inner products (Cholesky, in order)."""
+    """The indices of columns that are not linear combinations of earlier columns, given all inner products (Cholesky,
+    in order)."""
     kept: list[int] = []
     rest = gram.copy()
     for k in range(len(gram)):
@@ -208,11 +212,12 @@ def _logistic(predictor: Floats) -> Floats:
 def separated_rows(
     successes: Floats, trials: Floats, design: Floats, groups: NDArray[np.int64], count: int
 ) -> NDArray[np.bool_]:
-    """Which rows are separated: some direction predicts them ever better and contradicts no other row.
+    """Flags of the separated rows. Moving the coefficients along some direction predicts these rows ever better, and no
+    other row worse.
 
-    A linear programme (Konis 2007) finds the direction that separates the most rows: s_i x_i.b >= z_i with
-    0 <= z_i <= 1 if a row's answers all agree (s_i is their sign), x_i.b = 0 if they do not, maximising the sum of z.
-    Arguments as for `fit_logit`, every row with answers.
+    A linear programme (Konis 2007) finds the direction that separates the most rows, by maximising the sum of z. The
+    constraints are s_i x_i.b >= z_i with 0 <= z_i <= 1 if a row's answers all agree (s_i is their sign), and x_i.b = 0
+    if a row's answers differ. Arguments are as for `fit_logit`, and every row has answers.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, hstack, identity

@@ -1,19 +1,23 @@
-"""Probabilities of many similar things from few answers to each: what one lacks is taken from how the others spread.
+"""Partially pooled probabilities of many similar things with few answers each. The distribution over all things makes
+up for missing answers.
 
-Each thing (an issue) has a lean y, and from it a probability in each condition c; each of its strata (a template) has a
-probability of its own about that, moved by pulls that all things share (a letter, a position) with known signs s. On
+Each thing (such as an issue) has a baseline stance y, on which its probability in each condition c depends. Each of its
+strata s (such as a template) has its own probability, which varies around the probability of the condition. All things
+share a label bias and a position bias (`pulls`), which shift each stratum's probability with known signs s_s. On
 logits,
 
     x_cs ~ Binomial(n_cs, q_cs),    q_cs ~ Beta(m_cs kappa, (1 - m_cs) kappa),    logit(m_cs) = y_c + pulls . s_s
     y ~ G,    y_c | y ~ Normal(a_c + b_c y, tau^2)
 
-on a grid. No condition is used as the lean: what the others say could then outweigh its own answers. G is any
-distribution (Laird 1978, JASA 73:805; Efron 2016, Biometrika 103:1); it and the lines are fitted by EM with a prior
-(Jeffreys' for G, a = 0, b = 1) that is worth `_PRIOR_THINGS` things, the pulls by logistic regression with an intercept
-for each thing and condition. What few things cannot determine, how far conditions stray (tau) and how alike the answers
-of a stratum are (kappa), is drawn from its likelihood. The draws are parametric empirical Bayes posteriors (Morris
-1983, JASA 78:47). A posterior does not depend on why answering stopped, except through the fitted numbers (Rosenbaum
-and Rubin 1984, American Statistician 38:106): `benchmarks/price.py` and a test measure its coverage.
+All distributions are on a grid. No condition serves as the baseline stance, because answers in other conditions could
+then outweigh the answers in that condition. G can be any distribution (Laird 1978, JASA 73:805; Efron 2016, Biometrika
+103:1). G and the lines a_c + b_c y are fitted by EM. The prior is Jeffreys' for G, and is centred on a = 0 and b = 1
+for the lines. It has the weight of `_PRIOR_THINGS` things. The biases are fitted by logistic regression with an
+intercept for each thing and condition. If there are few things, they do not determine the variation between conditions
+(tau) and the similarity of a stratum's answers (kappa). So tau and kappa are sampled from their likelihood. The draws
+are from parametric empirical Bayes posteriors (Morris 1983, JASA 78:47). A posterior does not depend on why answering
+stopped, except through the fitted numbers (Rosenbaum and Rubin 1984, American Statistician 38:106).
+`benchmarks/price.py` and a test measure the coverage.
 """
 
 from __future__ import annotations
@@ -33,15 +37,15 @@ _JEFFREYS = np.sqrt(expit(_Y) * expit(-_Y)) / np.sqrt(expit(_Y) * expit(-_Y)).su
 _PRIOR_THINGS = 2.0
 _ROUNDS = 25
 _KAPPA_QUANTILES = (1 / 6, 1 / 2, 5 / 6)
-"""The quantiles of kappa's likelihood whose values are used, each for an equal part of the draws."""
+"""Kappa takes the values at these quantiles of its likelihood, each for an equal part of the draws."""
 _TINY = 1e-300
 
 
 def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """Draws of probabilities [draws, things, conditions, strata] from counts [things, conditions, strata].
+    """Random draws of probabilities [draws, things, conditions, strata], given counts [things, conditions, strata].
 
-    `signs` [things, strata, pulls] are +1 or -1, 0 for no pull. Where there are no answers, the draws follow what all
-    others say.
+    `signs` [things, strata, pulls] are the signs of label and position bias: +1 or -1, or 0 for no bias. For a stratum
+    without answers, the draws depend on all other answers.
     """
     offset = signs @ _fit_pulls(successes, answers, signs)
     table = _log_likelihoods(successes, answers, offset)
@@ -62,7 +66,8 @@ def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng
 
 
 def _fit_pulls(successes: Ints, answers: Ints, signs: Floats) -> Floats:
-    """The pulls, in logits, by Newton's method; intercepts and pulls have normal priors of width 3 and 1."""
+    """Label and position bias, in logits, by Newton's method; intercepts and biases have normal priors with standard
+    deviations 3 and 1."""
     shift, pulls = np.zeros((*successes.shape[:2], 1)), np.zeros(signs.shape[-1])
     for _ in range(_ROUNDS):
         chance = expit(shift + (signs @ pulls)[:, None])
@@ -80,7 +85,7 @@ def _fit_pulls(successes: Ints, answers: Ints, signs: Floats) -> Floats:
 
 
 def _log_likelihoods(successes: Ints, answers: Ints, offset: Floats) -> Floats:
-    """The log likelihood of counts [things, conditions, Y, KAPPA]; repeated ones are computed once."""
+    """The log likelihood of counts [things, conditions, Y, KAPPA]. It is computed only once for equal counts."""
     shape = successes.shape
     each = np.stack([successes, answers, np.broadcast_to(offset[:, None].round(9), shape)], -1)
     rows, which = np.unique(each.reshape(-1, 3), axis=0, return_inverse=True)
@@ -91,14 +96,15 @@ def _log_likelihoods(successes: Ints, answers: Ints, offset: Floats) -> Floats:
 
 
 def _kappa_places(table: Floats) -> list[int]:
-    """The places of the values of kappa that are used: quantiles of its likelihood, for each condition separately."""
+    """The grid indices of kappa at the quantiles of its likelihood, which treats conditions as independent."""
     known = logsumexp(table + np.log(_JEFFREYS)[:, None], axis=2).sum((0, 1))
     reached = np.exp(known - logsumexp(known)).cumsum()
     return [int(np.searchsorted(reached, at).clip(max=len(_KAPPA) - 1)) for at in _KAPPA_QUANTILES]
 
 
 class _Fit(NamedTuple):
-    """G [Y], the probabilities of each condition given the lean [conditions, lean, Y], and the log likelihood."""
+    """G [Y], the probabilities of each condition given the baseline stance [conditions, stance, Y], and the log
+    likelihood."""
 
     first: Floats
     further: Floats
@@ -106,7 +112,8 @@ class _Fit(NamedTuple):
 
 
 def _fit_lean(scaled: Floats, tau: float) -> _Fit:
-    """G and the lines by EM, for likelihoods [things, 1 + conditions, Y] scaled to at most 1, the lean's first."""
+    """G and the lines by EM, for likelihoods [things, 1 + conditions, Y] scaled to at most 1; the baseline stance is
+    first."""
     things, conditions, _ = scaled.shape
     lines = np.tile([0.0, 1.0], (conditions - 1, 1))
     first = _JEFFREYS
@@ -121,8 +128,8 @@ def _fit_lean(scaled: Floats, tau: float) -> _Fit:
 
 
 def _lean_posterior(scaled: Floats, first: Floats, further: Floats) -> tuple[Floats, Floats, float]:
-    """The posterior of leans [things, Y], the likelihood of each by condition [conditions, things, Y], and the log
-    likelihood of all of it."""
+    """The posterior of baseline stances [things, Y], the likelihood of each stance by condition [conditions, things,
+    Y], and the total log likelihood."""
     said = scaled[:, 1:].swapaxes(0, 1) @ further.swapaxes(1, 2)
     joint = first * scaled[:, 0] * said.prod(0) + _TINY
     whole = joint.sum(-1, keepdims=True)
@@ -130,15 +137,16 @@ def _lean_posterior(scaled: Floats, first: Floats, further: Floats) -> tuple[Flo
 
 
 def _condition_probabilities(lines: Floats, tau: float) -> Floats:
-    """The probability of each place of y_c given that of the lean, for lines (a, b) [conditions, 2]."""
+    """The probability of each grid value of y_c, given each grid value of the baseline stance, for lines (a, b)
+    [conditions, 2]."""
     shift, slope = lines[:, 0, None, None], lines[:, 1, None, None]
     density = np.exp(-((_Y - np.clip(shift + slope * _Y[:, None], _Y[0], _Y[-1])) ** 2) / (2 * tau**2))
     return np.asarray(density / density.sum(-1, keepdims=True))
 
 
 def _fit_lines(pairs: Floats) -> Floats:
-    """a and b of each condition [conditions, 2] by weighted least squares over pairs of places [conditions, lean, Y],
-    including the prior's part."""
+    """a and b of each condition [conditions, 2] by weighted least squares, including the prior's part. `pairs`
+    [conditions, baseline stance, Y] has the weight of each pair of grid values."""
     weight, reached = pairs.sum(2), pairs @ _Y
     count, mean, square = weight.sum(1) + _PRIOR_THINGS, weight @ _Y, weight @ _Y**2 + _PRIOR_THINGS
     total, product = reached.sum(1), reached @ _Y + _PRIOR_THINGS
@@ -147,7 +155,7 @@ def _fit_lines(pairs: Floats) -> Floats:
 
 
 def _draw_places(scaled: Floats, fit: _Fit, draws: int, rng: np.random.Generator) -> Ints:
-    """Draws of the places of the lean and each y_c on the grid [draws, things, 1 + conditions]."""
+    """Draws of the grid indices of the baseline stance and each y_c [draws, things, 1 + conditions]."""
     belongs, _, _ = _lean_posterior(scaled, fit.first, fit.further)
     made = np.empty((draws, *scaled.shape[:2]), np.int64)
     made[..., 0] = _draw_index(np.broadcast_to(belongs.cumsum(-1), (draws, *belongs.shape)), rng)
@@ -159,6 +167,6 @@ def _draw_places(scaled: Floats, fit: _Fit, draws: int, rng: np.random.Generator
 
 
 def _draw_index(reached: Floats, rng: np.random.Generator) -> Ints:
-    """Where, in cumulative sums along the last axis, a random part of the total is reached."""
+    """The index at which cumulative sums along the last axis reach a random part of their total."""
     at = rng.random(reached.shape[:-1]) * reached[..., -1]
     return np.asarray(np.minimum((at[..., None] > reached).sum(-1), reached.shape[-1] - 1))

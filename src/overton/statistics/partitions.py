@@ -1,4 +1,5 @@
-"""How alike two clusterings of the same things are. Labels are any values; only who is with whom counts."""
+"""Similarity of two clusterings of the same things. Labels can be any values, because only the grouping of things
+matters."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ Labels = Sequence[Hashable]
 
 
 def adjusted_rand(first: Labels, second: Labels) -> float:
-    """The adjusted Rand index (Hubert and Arabie 1985, equation 5), at most 1; 0 is what chance gives.
+    """The adjusted Rand index (Hubert and Arabie 1985, equation 5), at most 1. Chance alone gives 0 on average.
 
-    1 if chance alone would agree fully, as when both put everything together or everything apart.
+    The index is 1 if chance alone would give full agreement, for example if both clusterings put all things into one
+    cluster.
 
     Raises:
         ValueError: the labels differ in number.
@@ -27,7 +29,7 @@ def adjusted_rand(first: Labels, second: Labels) -> float:
 
 
 def homogeneity(classes: Labels, clusters: Labels) -> float:
-    """How far each cluster contains one class only, 0 to 1 (Rosenberg and Hirschberg 2007, equation 1).
+    """The degree to which each cluster contains only one class, 0 to 1 (Rosenberg and Hirschberg 2007, equation 1).
 
     Raises:
         ValueError: the labels differ in number.
@@ -38,7 +40,7 @@ def homogeneity(classes: Labels, clusters: Labels) -> float:
 
 
 def completeness(classes: Labels, clusters: Labels) -> float:
-    """How far each class is in one cluster only, 0 to 1 (Rosenberg and Hirschberg 2007, equation 2)."""
+    """The degree to which each class is in only one cluster, 0 to 1 (Rosenberg and Hirschberg 2007, equation 2)."""
     return homogeneity(clusters, classes)
 
 
@@ -51,8 +53,9 @@ def v_measure(first: Labels, second: Labels) -> float:
 def omega_index(first: Iterable[Iterable[Hashable]], second: Iterable[Iterable[Hashable]], things: Labels) -> float:
     """Agreement beyond chance of two clusterings that may overlap (Collins and Dent 1988), at most 1.
 
-    `first` and `second` contain clusters, each the things in it; a thing can be in several or none. A pair agrees if
-    both put it together equally often. For clusters without overlap this is the adjusted Rand index.
+    `first` and `second` are clusterings, each a collection of clusters. A thing can be in several clusters or in none.
+    The clusterings agree on a pair of things if the number of clusters that contain the pair is the same in both. For
+    clusters without overlap the index equals the adjusted Rand index.
     """
     pairs = comb(len(things), 2)
     if not pairs:
@@ -71,7 +74,7 @@ def _count_equal_pairs(labels: Iterable[Hashable]) -> int:
 
 
 def _entropy(labels: Iterable[Hashable]) -> float:
-    """In nats."""
+    """The entropy of the labels in nats."""
     counts = Counter(labels)
     total = counts.total()
     return -sum(count / total * log(count / total) for count in counts.values())

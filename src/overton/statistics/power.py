@@ -1,11 +1,12 @@
-"""How many items and trials it takes to see a difference, and how probable a verdict is.
+"""The numbers of items and trials that are needed to detect a difference, and the probability of a verdict.
 
-If few items pull unevenly at a difference, its t does not have Student's distribution, and no formula gives the one
-that it has. So few items are simulated: they pull as the observed ones do. For many, Student's t is close.
+If there are few items with unequal influence on a difference, its t value does not have Student's distribution, and
+there is no formula for its distribution. So small samples of items are simulated from the observed influence values.
+For many items, Student's t is close.
 
-A number of a model rests on items, and on trials of each. The pull of one item at the difference of two numbers varies
-from item to item, and part of that is chance in the trials, which more trials reduce. Nothing here knows what the
-numbers measure.
+A model's number depends on items, and on trials of each item. The influence of an item on the difference of two numbers
+varies between items. Part of this variation is random variation between trials, which more trials reduce. Nothing here
+depends on the meaning of the numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from overton.statistics.estimate import FEWEST
 from overton.statistics.jackknife import Influence, StandardErrors, standard_errors, student_gap
 
 SIMULATED = 100
-"""More items than this are not simulated: Student's t is then within a percentage point."""
+"""With more items than this, Overton uses Student's t instead of a simulation. Probabilities then differ by at most a
+percentage point."""
 
 _SIMULATED_DIFFERENCES = 2_000
 _SMALLEST = 1e-9
@@ -32,12 +34,13 @@ _SMALLEST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ItemInfluences:
-    """How unevenly items pull at the difference of two numbers, whatever its scale.
+    """The distribution of items' influence on the difference of two numbers, on any scale.
 
-    seen    [n] pulls of items, on any scale, to draw from; if empty, normal ones are drawn
-    alike   None: `seen` are pulls at a difference. Otherwise they are one model's, two models are drawn from them, and
-            this share of items, 0 to 1, pulls at both alike
-    chance  the share of the variance that is chance in trials, assumed normal
+    seen    [n] influence values of items, on any scale, to sample from; if empty, normal values are sampled
+    alike   None if `seen` has influences on a difference. If `seen` has influences on one model's number, two models
+            are sampled from it. `alike` is then the proportion of items, 0 to 1, with the same influence on both
+            models (a conservative assumption)
+    chance  the proportion of the variance that comes from random variation between trials, assumed normal
     """
 
     seen: Floats = field(default_factory=lambda: np.empty(0))
@@ -46,12 +49,12 @@ class ItemInfluences:
     _simulations: dict[int, tuple[Floats, StandardErrors]] = field(default_factory=dict, repr=False)
 
     def with_chance(self, chance: float) -> ItemInfluences:
-        """The same, with another share of chance in trials."""
+        """The same distribution with another `chance`."""
         return ItemInfluences(self.seen, self.alike, chance)
 
     def power(self, difference: float, error: float, items: int, level: float) -> float:
-        """The probability that an interval of `level` lies above 0 if the truth is `difference`, with the standard
-        error `error` over so many items."""
+        """The probability that an interval of `level` lies above 0, if the true value is `difference`. `error` is the
+        standard error over `items` items."""
         if error <= 0:
             return 1.0
         if items <= SIMULATED:
@@ -61,9 +64,11 @@ class ItemInfluences:
         return 1 - float(nctdtr(freedom, difference / error, stdtrit(freedom, (1 + level) / 2)))
 
     def equivalent(self, difference: float, margin: float, error: float, items: int, level: float) -> float:
-        """The chance that the interval of equivalence lies within the margin: two one-sided tests (Schuirmann 1987).
+        """The probability that the interval of equivalence lies within the margin: two one-sided tests (Schuirmann
+        1987).
 
-        For many items by the difference of two noncentral t distributions, which is slightly low if it is small.
+        For more than `SIMULATED` items it is the difference of two noncentral t distributions. This is slightly too low
+        if the probability is small.
         """
         if error <= 0:
             return float(abs(difference) < margin)
@@ -76,20 +81,21 @@ class ItemInfluences:
         return max(float(nctdtr(freedom, below, -critical)) - float(nctdtr(freedom, above, critical)), 0.0)
 
     def _simulated_limits(self, items: int, level: float) -> tuple[Floats, Floats]:
-        """Limits of simulated differences whose truth is 0 [K] each, in standard errors of so many items; those that do
-        not vary have none."""
+        """The lower and upper limits [K] of simulated differences whose true value is 0, in standard errors over
+        `items` items. They are infinite for a difference that does not vary."""
         mean, spread = self.over(items)
         flat = ~(spread.error > _SMALLEST)
         half, root = student_gap(spread, level), sqrt(items)
         return np.where(flat, -np.inf, (mean - half) * root), np.where(flat, np.inf, (mean + half) * root)
 
     def over(self, items: int) -> tuple[Floats, StandardErrors]:
-        """Simulated differences over so many items whose truth is 0 [K], and their spread; an item's variance is 1."""
+        """Simulated differences [K] over `items` items, and their standard errors. The true differences are 0. An
+        item's variance is 1."""
         if items not in self._simulations:
             rng = np.random.default_rng(items)
             drawn = sqrt(1 - self.chance) * self._draw_influences(rng, (items, _SIMULATED_DIFFERENCES))
             drawn += sqrt(self.chance) * rng.standard_normal(drawn.shape)
-            drawn *= rng.choice((-1.0, 1.0), _SIMULATED_DIFFERENCES)  # which of the two is the higher one is not known
+            drawn *= rng.choice((-1.0, 1.0), _SIMULATED_DIFFERENCES)  # the sign of the difference is unknown
             mean, many = drawn.mean(0), np.full(_SIMULATED_DIFFERENCES, float(items))
             self._simulations[items] = mean, standard_errors(Influence((drawn - mean) / items, many, many - 1))
         return self._simulations[items]
@@ -108,22 +114,22 @@ class ItemInfluences:
 
 
 NORMAL = ItemInfluences()
-"""If nothing is known about pulls."""
+"""The distribution if nothing is known about the influence of items."""
 
 
 def item_influences(number: Number) -> Floats:
-    """The pull of each item, or group of items, at a number."""
+    """The influence of each item, or group of items, on a number."""
     return number.influence.parts[:, 0]
 
 
 MOST_ITEMS = 1_000_000
-"""Nobody asks more than this."""
+"""More items than this are never practical."""
 
 _ChanceOfItems = Callable[[int], float]
 
 
 def scatter(number: Number) -> float:
-    """The variance of one item's pull at a number: the number's own variance times its items; NaN without any."""
+    """The variance of one item's influence: the estimate's variance times its number of items; NaN without items."""
     if number.influence.parts.shape[0] < 2:
         return nan
     (error,) = standard_errors(number.influence).error
@@ -131,8 +137,10 @@ def scatter(number: Number) -> float:
 
 
 def by_chance(first: Number, second: Number, trials: tuple[int, int]) -> float:
-    """The part of an item's variance that is due to chance in one trial, from the same number over the same items by
-    two sets of so many trials of each: their differences item by item are chance alone. NaN if it cannot be estimated.
+    """The part of an item's variance that comes from random variation in one trial; NaN if it cannot be estimated.
+
+    `first` and `second` are the same number over the same items, each from a separate set of trials. So their
+    differences by item are random variation alone. `trials` has the numbers of trials per item in both sets.
     """
     first_trials, second_trials = trials
     apart_by = scatter(second.minus(first)) if first.influence.parts.shape == second.influence.parts.shape else nan
@@ -141,37 +149,40 @@ def by_chance(first: Number, second: Number, trials: tuple[int, int]) -> float:
 
 @dataclass(frozen=True)
 class ItemVariance:
-    """One item's pull at a number, or at the difference of two: its variance `items` over endless trials of each, and
-    `trials`, what the chance in a single one adds. `trials` is NaN if the two could not be separated: all is then in
-    `items`, and applies to as many trials as there were.
-    """
+    """The variance of one item's influence on a number, or on the difference of two. `items` is the variance with
+    infinitely many trials of each item, and `trials` the part that random variation in a single trial adds. If these
+    two parts could not be separated, `trials` is NaN, and `items` is the whole variance at the present number of
+    trials."""
 
     items: float
     trials: float = nan
 
     @classmethod
     def found(cls, whole: float, chance: float, trials: int) -> ItemVariance:
-        """From the whole variance with so many trials of each item, and the part that chance in a single trial adds."""
+        """Split the total variance at the present number of trials, given the part that random variation in a single
+        trial adds (`chance`)."""
         if not isfinite(chance):
             return cls(whole)
         return cls(max(whole - chance / trials, 0.0), min(chance, whole * trials))
 
     def error(self, items: int, trials: int | None) -> float:
-        """The standard error with so many items, and trials of each."""
+        """The standard error with this number of items, and this number of trials per item (None: infinitely many)."""
         chance = 0.0 if trials is None or not isfinite(self.trials) else self.trials / trials
         return sqrt((self.items + chance) / items)
 
 
 def apart(item_variance: ItemVariance, correlation: float) -> ItemVariance:
-    """The difference of two models that vary alike, whose true numbers have this `correlation` over items.
+    """The variance for the difference of two models with equal variances, whose true values have this `correlation`
+    over items.
 
-    Chance in trials is each model's own.
+    Random variation between trials is independent in the two models.
     """
     return ItemVariance(2 * (1 - correlation) * item_variance.items, 2 * item_variance.trials)
 
 
 def fewest_items(chance: _ChanceOfItems, power: float) -> int | None:
-    """The fewest items for which a chance, which rises with their number, is `power`; None if none are enough."""
+    """The smallest number of items at which the function `chance` gives at least `power`. The function must rise with
+    the number of items. None if no practical number is enough."""
     high = FEWEST
     while chance(high) < power:
         if high > MOST_ITEMS:
@@ -185,7 +196,7 @@ def fewest_items(chance: _ChanceOfItems, power: float) -> int | None:
 
 
 def smallest_detectable(error: float, items: int, level: float, power: float, pulls: ItemInfluences = NORMAL) -> float:
-    """The smallest difference that is detected with the chance `power`."""
+    """The smallest difference that is detected with the probability `power`."""
     low, high = 0.0, 1e-12 + error
     while pulls.power(high, error, items, level) < power:
         high *= 2
@@ -196,8 +207,8 @@ def smallest_detectable(error: float, items: int, level: float, power: float, pu
 
 
 def between(items: int, pilot: int, level: float = 0.8) -> tuple[int, int]:
-    """For a number of items that follows from a pilot of so many: the range in which it could lie, since their variance
-    is itself uncertain (chi-squared)."""
+    """An interval for the number of items that a pilot with `pilot` items suggested. It reflects the uncertainty of the
+    pilot's variance (chi-squared)."""
     freedom = pilot - 1
     if freedom < 1:
         return items, MOST_ITEMS
@@ -206,8 +217,10 @@ def between(items: int, pilot: int, level: float = 0.8) -> tuple[int, int]:
 
 
 def trials_needed(error: float, chance: float, trials: int, wanted: float) -> int | None:
-    """How many trials of each item bring the standard error of a number from `error` down to `wanted`, if chance makes
-    the part `chance` of its variance with the present `trials`; None if no number does."""
+    """The number of trials of each item that brings a number's standard error from `error` down to `wanted`; None if no
+    number of trials is enough. With the present `trials`, random variation between trials contributes `chance` to the
+    variance `error`^2.
+    """
     rest = error**2 - chance
     if not chance > 0 or wanted**2 <= rest or wanted == inf:
         return None

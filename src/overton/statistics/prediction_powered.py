@@ -1,11 +1,13 @@
-"""A judge's labels, corrected by people's labels of some of the rows: shares, means, and differences of both.
+"""A judge's labels, corrected with human labels of some rows: proportions, means, and differences of proportions or
+means.
 
-The judge has read every row, people a random draw of them. The judge's errors are measured on the draw and removed
-everywhere (prediction-powered inference: Angelopoulos et al. 2023, Science 382:669), as far as the judge deserves
-trust (power tuning: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, section 6); for a mean that is the regression
-estimator of survey sampling (Cochran 1977, chapter 7). Textbook limits miss for rare labels and small groups, so those
-of shares are Wilson's, allowing for errors that were never seen. If rows were drawn with unequal chances, shares are
-corrected by stratum (`statistics.stratified_share`). docs/judges.md has the formulas and the coverage of the limits.
+The judge labelled every row. A random sample of rows also has human labels. The judge's errors are measured on the
+sample and removed from numbers over all rows (prediction-powered inference: Angelopoulos et al. 2023, Science 382:669).
+The correction weights the judge's labels by how well they predict human labels (power tuning: Angelopoulos, Duchi and
+Zrnic 2023, arXiv 2311.01453, section 6). For a mean this is the regression estimator of survey sampling (Cochran 1977,
+chapter 7). Textbook limits have too low coverage for rare labels and small groups, so proportions have Wilson's limits,
+which allow for unobserved errors. If rows were sampled with unequal probabilities, proportions are corrected by stratum
+(`statistics.stratified_share`). docs/judge-reference.md has the formulas and the coverage of the intervals.
 """
 
 from __future__ import annotations
@@ -23,34 +25,35 @@ from overton.statistics.proportions import wilson_limits
 from overton.statistics.stratified_share import strata_of, stratified_share
 
 NEEDED = 20
-"""The fewest labelled rows that correct a judge: with fewer, how far it can be trusted is not known well enough."""
+"""The minimum number of labelled rows to correct a judge. With fewer, the judge's accuracy is too uncertain."""
 
 COVERED = 50
-"""The fewest labelled rows with an interval: with fewer, limits for a rare label that the judge often misses cover the
-truth in only 70% to 90% of cases (docs/judges.md)."""
+"""The minimum number of labelled rows for an interval. With fewer, limits for a rare label that the judge often misses
+cover the truth in only 70% to 90% of cases (docs/judge-reference.md)."""
 
 Enough = tuple[int, int]
 ENOUGH: Enough = (NEEDED, COVERED)
-"""How many labels correct a judge, and how many have an interval."""
+"""The minimum numbers of labels to correct a judge, and for an interval."""
 
 _UNSEEN_ROWS = 0.5
-"""The number of rows added whose spread is that of labels without a judge: a judge without an error in the draw may
-have some elsewhere."""
+"""The number of rows that are added to a sample, with the variance of the human values. A judge without errors in the
+sample may still make errors elsewhere."""
 
 _BORROWED_ROWS = 10.0
-"""The number of rows with all groups' spread that are added to a group's own."""
+"""The number of rows with the pooled variance of all groups that are added to a group's own rows."""
 
 _ROWS_OF_STRATUM = 5
-"""Strata with fewer labelled rows on average than this have no variances of their own."""
+"""If strata have fewer labelled rows than this on average, they share one variance."""
 
 _ZERO = 1e-18
 _FREEDOM_FACTOR = 2.0
-"""The factor on the degrees of freedom from the residues' fourth moment (Satterthwaite): a judge's few errors say less
-about their spread than as many even values, but taken in full, limits of rare labels become too wide."""
+"""A factor on the degrees of freedom that follow from the residues' fourth moment (Satterthwaite). If a judge makes
+only a few errors, their variance is poorly determined, and these degrees of freedom are few. Without the factor, limits
+of rare labels become too wide."""
 
 
 class JudgeAndHuman(NamedTuple):
-    """A number three times: by the judge alone, corrected, and by the labelled rows alone."""
+    """Three versions of a number: from the judge's labels alone, corrected, and from the human-labelled rows alone."""
 
     judge: float
     corrected: Estimate
@@ -58,7 +61,8 @@ class JudgeAndHuman(NamedTuple):
 
 
 class _Tuning(NamedTuple):
-    """How far the judge is trusted (0 to about 1), the variance that is left, and how many labels both rest on."""
+    """The weight of the judge's labels (`power`, 0 to about 1), the variance that remains, and the number of labels
+    behind both."""
 
     power: float
     variance: float
@@ -78,9 +82,9 @@ class _KnownError(NamedTuple):
 
 
 class _Unexplained(NamedTuple):
-    """The part of labelled rows that judge and labels leave unexplained: residues [n] and weights [n] that sum to one,
-    their variance as observed and with unobserved errors, and what share of the rows counts. `added` rows of the
-    `usual` variance stand for the unobserved errors."""
+    """The part of human values that the judge's values do not explain: residues [n] of the labelled rows, with weights
+    [n] that sum to one. `seen` is the observed variance of the residues. `variance` also allows for unobserved errors,
+    which `added` rows with the variance `usual` represent. `below` is the proportion of rows that count."""
 
     residues: Floats
     weight: Floats
@@ -94,10 +98,11 @@ class _Unexplained(NamedTuple):
 def correct_by_labels(
     draw: LabelDraw, labels: JudgeAndHumanValues, groups: list[Flags], level: float = 0.95, enough: Enough = ENOUGH
 ) -> tuple[JudgeAndHuman, list[JudgeAndHuman]]:
-    """The number over all rows, and over each group (flags [N]): by the judge, corrected, by labelled rows alone.
+    """Compute the number over all rows, and over each group (flags [N]). Each number has three versions: from the
+    judge's labels alone, corrected, and from human labels alone.
 
-    Groups share the judge's trust, and lend each other their spread. `enough` says how many labels correct anything,
-    and how many have an interval.
+    All groups use the same weight for the judge's labels and a pooled variance. `enough` has the minimum numbers of
+    labels for a correction, and for an interval.
     """
     whole = np.ones(len(draw.labelled), bool)
     if labels.share and not draw.has_equal_chances:
@@ -108,7 +113,8 @@ def correct_by_labels(
 
 
 class Moves(NamedTuple):
-    """A corrected number, how far each cluster moves it [clusters], its standard error and degrees of freedom."""
+    """A corrected number, its standard error and degrees of freedom, and the influence of each cluster [clusters] on
+    it."""
 
     value: float
     parts: Floats
@@ -117,7 +123,8 @@ class Moves(NamedTuple):
 
 
 def moves(draw: LabelDraw, labels: JudgeAndHumanValues) -> Moves:
-    """The number over all rows and what moves it, for a difference over the same clusters; NaN if there is none."""
+    """The number over all rows and its influences, which serve to compute a difference over the same clusters. The
+    number is NaN if it cannot be computed."""
     tuned = _tune_power(draw, labels)
     value = _corrected_number(draw, labels, tuned.power) if labels.counts[draw.labelled].any() else nan
     parts = np.zeros(int(draw.cluster.max(initial=-1)) + 1)
@@ -133,7 +140,8 @@ def moves(draw: LabelDraw, labels: JudgeAndHumanValues) -> Moves:
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
-    """`a - b` of two groups, with limits from both intervals (MOVER: Zou and Donner 2008, equation 7)."""
+    """The difference `a - b` of two groups, with limits from both intervals (MOVER: Zou and Donner 2008, equation
+    7)."""
     value, n = a.value - b.value, a.n + b.n
     if isnan(value):
         why = a.method if isnan(a.value) else b.method
@@ -162,8 +170,8 @@ def _judge_and_human(
 def _correct_by_stratum(
     draw: LabelDraw, labels: JudgeAndHumanValues, groups: list[Flags], asked: tuple[float, Enough]
 ) -> tuple[JudgeAndHuman, list[JudgeAndHuman]]:
-    """The same for a share whose rows were drawn with unequal chances; a group without a label of some stratum is
-    lent its share in all groups."""
+    """Like `correct_by_labels`, for a proportion whose rows were sampled with unequal probabilities. If a group has no
+    labelled row in a stratum, the stratum's proportion over all groups is used."""
     level, (needed, covered) = asked
     stratum, many = strata_of(draw, labels), int(draw.labelled.sum())
     lent = stratified_share(draw, labels, stratum, level).by_stratum
@@ -204,7 +212,8 @@ def _drop_limits(found: Estimate, labels: int, covered: int) -> Estimate:
 
 
 def _tune_power(draw: LabelDraw, labels: JudgeAndHumanValues) -> _Tuning:
-    """The slope of people's numbers on the judge's (arXiv 2311.01453, example 6.1), and the variance that it leaves."""
+    """The regression slope of human values on the judge's values (arXiv 2311.01453, example 6.1), and the variance that
+    remains."""
     shown = draw.labelled
     many = int(shown.sum())
     if not many or not labels.counts[shown].any():
@@ -218,13 +227,14 @@ def _tune_power(draw: LabelDraw, labels: JudgeAndHumanValues) -> _Tuning:
 
 
 def _row_weights(draw: LabelDraw) -> Floats:
-    """The weight of each labelled row, by how many rows it represents; together one."""
+    """The weight of each labelled row, in proportion to the number of rows that it represents. Weights sum to one."""
     weight = 1 / draw.chance[draw.labelled]
     return np.asarray(weight / weight.sum())
 
 
 def _corrected_number(draw: LabelDraw, labels: JudgeAndHumanValues, power: float) -> float:
-    """The labelled rows' number, moved by `power` times what the judge says of all rows beyond these."""
+    """The human number of the labelled rows, plus `power` times a difference: the judge's number over all rows minus
+    the judge's number over the labelled rows."""
     shown, weight = draw.labelled, _row_weights(draw)
     judged, counts = labels.judged * labels.judged_counts, labels.judged_counts
     above = weight @ (labels.people * labels.counts)[shown] + power * (judged.mean() - weight @ judged[shown])
@@ -233,7 +243,8 @@ def _corrected_number(draw: LabelDraw, labels: JudgeAndHumanValues, power: float
 
 
 def _residues(draw: LabelDraw, labels: JudgeAndHumanValues, value: float) -> tuple[Floats, Floats]:
-    """How far people's and the judge's numbers of the labelled rows are from `value`; 0 for rows that do not count."""
+    """Differences from `value` on the labelled rows: of human values, and of the judge's values. Differences are 0 on
+    rows that do not count."""
     shown = draw.labelled
     people = ((labels.people - value) * labels.counts)[shown]
     return people, ((labels.judged - value) * labels.judged_counts)[shown]
@@ -242,7 +253,8 @@ def _residues(draw: LabelDraw, labels: JudgeAndHumanValues, value: float) -> tup
 def _measure_unexplained(
     draw: LabelDraw, labels: JudgeAndHumanValues, value: float, power: float, lent: _Tuning | None
 ) -> _Unexplained:
-    """The variance of what is left; added are a few rows as they are without a judge, or as all groups' are."""
+    """The part of human values that the judge's values do not explain. A few rows are added to its variance. They have
+    the pooled variance (`lent`) or, without `lent`, the variance of the human values."""
     people, judged = _residues(draw, labels, value)
     weight = _row_weights(draw)
     residues = people - power * judged
@@ -259,7 +271,7 @@ def _measure_unexplained(
 
 
 def _variance_without_judge(labels: JudgeAndHumanValues, people: Floats, value: float, n: int) -> float:
-    """The variance of people's labels; that of a share is never zero."""
+    """The variance of human values. For a proportion it is always above zero."""
     if not labels.share:
         return float((people * people).mean())
     some = _keep_off_edges(value, n)
@@ -272,7 +284,7 @@ def _keep_off_edges(share: float, n: int) -> float:
 
 
 def _estimate(both: _DrawAndValues, tuned: _Tuning, lent: _Tuning | None, name: str, level: float) -> Estimate:
-    """The number with its limits, if people labelled enough of these rows."""
+    """The number with its limits, if enough of these rows have human labels."""
     (draw, labels), power = both, tuned.power
     n = int(draw.labelled.sum())
     if not labels.counts[draw.labelled].any():
@@ -297,13 +309,14 @@ def _estimate(both: _DrawAndValues, tuned: _Tuning, lent: _Tuning | None, name: 
 
 
 def _variance(draw: LabelDraw, labels: JudgeAndHumanValues, value: float, power: float, left: _Unexplained) -> float:
-    """The variance of the number: of the draw alone, or with that of `these` rows as a draw from others like them."""
+    """The variance of the number. It comes from sampling rows to label. Unless the number describes exactly `these`
+    rows, it also comes from sampling the rows themselves."""
     weight = left.weight
     missed = 1 - draw.chance[draw.labelled] if draw.these else np.ones(len(weight))
     people, judged = _row_moves(draw, labels, value, power, left)
     by_rows = left.seen * float((weight * weight) @ missed)
     unseen = (left.variance - left.seen) * float((weight * weight) @ missed)
-    if not draw.has_equal_chances:  # the larger of two: each is too small for some draws
+    if not draw.has_equal_chances:  # the larger of two variances: each is too small for some samples
         by_rows, unseen = max((by_rows, unseen), _variances_by_stratum(draw, labels, left, missed), key=sum)
     return max(0.0 if draw.by_row else draw.variance(people + judged), by_rows) + unseen
 
@@ -311,8 +324,8 @@ def _variance(draw: LabelDraw, labels: JudgeAndHumanValues, value: float, power:
 def _variances_by_stratum(
     draw: LabelDraw, labels: JudgeAndHumanValues, left: _Unexplained, missed: Floats
 ) -> tuple[float, float]:
-    """The same two variances if chances were unequal: as observed in each stratum, and what unobserved errors in each
-    add. With hardly more labelled rows than strata all rows are one."""
+    """The observed variance and the addition for unobserved errors, both by stratum, for rows with unequal chances. If
+    strata have few labelled rows, all rows form one stratum."""
     stratum = strata_of(draw, labels)[draw.labelled]
     rows, n = np.bincount(stratum), len(stratum)
     if _ROWS_OF_STRATUM * len(rows) > n:
@@ -326,7 +339,7 @@ def _variances_by_stratum(
 def _row_moves(
     draw: LabelDraw, labels: JudgeAndHumanValues, value: float, power: float, left: _Unexplained
 ) -> tuple[Floats, Floats]:
-    """How far each row [N] moves the number: through people's labels, and through the judge's."""
+    """The influence of each row [N] on the number: through human labels, and through the judge's labels."""
     shown = draw.labelled
     missed = 1 - draw.chance[shown] if draw.these else np.ones(len(left.weight))
     people, judged = np.zeros(len(shown)), np.zeros(len(shown))
@@ -338,8 +351,9 @@ def _row_moves(
 
 
 def _combine_clusters(draw: LabelDraw, moved: tuple[Floats, Floats], known: _KnownError) -> _KnownError:
-    """Degrees of freedom and skewness of a number over rows like these, whose variation includes clusters that nobody
-    labelled: those of the labelled rows are only a part of it (Satterthwaite)."""
+    """Degrees of freedom and skewness of a number that describes the rows' population. Its variance has two parts, from
+    human labels and from the judge's labels of all clusters. Their degrees of freedom are combined by Satterthwaite's
+    rule."""
     of_labels, of_judge = (float((_sum_by_cluster(draw, part) ** 2).sum()) for part in moved)
     total = _sum_by_cluster(draw, moved[0] + moved[1])
     if of_labels + of_judge < _ZERO:
@@ -362,8 +376,8 @@ def _freedom(left: _Unexplained, clusters: int, power: float) -> float:
 
 
 def _most_rows(draw: LabelDraw, left: _Unexplained, clusters: int) -> float:
-    """As how many rows labels alone can count if they are all alike: as many as there are clusters, since how alike
-    rows of one cluster are cannot be seen."""
+    """The maximum effective number of rows for human labels alone; infinite if the labels vary. If all labels are
+    equal, the similarity within clusters cannot be estimated, so only the clusters count."""
     if left.seen >= _ZERO:
         return inf
     missed = 1 - draw.chance[draw.labelled] if draw.these else np.ones(len(left.weight))
@@ -374,7 +388,7 @@ def _most_rows(draw: LabelDraw, left: _Unexplained, clusters: int) -> float:
 def _limits(
     labels: JudgeAndHumanValues, left: _Unexplained, value: float, known: _KnownError, most: float
 ) -> tuple[float, float]:
-    """Wilson's limits of a share, for at most `most` rows with this error; a mean's are Student's, corrected for its
+    """Wilson's limits of a proportion, for at most `most` effective rows. A mean has Student's limits, corrected for
     skewness."""
     error, free, skewness, level = known
     if labels.share:

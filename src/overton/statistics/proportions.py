@@ -1,4 +1,4 @@
-"""Intervals for shares and for differences of shares, for whole arrays at once; a difference over many small strata."""
+"""Vectorised intervals for proportions and their differences, and the difference over many small strata."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from overton.statistics.arrays import Floats
 def wilson_limits(
     share: ArrayLike, n: ArrayLike, level: float = 0.95, freedom: ArrayLike | None = None
 ) -> tuple[Floats, Floats]:
-    """Score limits for shares in [0, 1] of `n` answers each (Wilson 1927), broadcast together.
+    """Score limits for proportions in [0, 1] of `n` answers each (Wilson 1927), broadcast together.
 
-    `n` may be an effective number of answers, not whole, and is 0 where limits are NaN. If it is an estimate with so
-    many degrees of `freedom`, Student's quantile replaces the normal one (as in Korn and Graubard 1998).
+    `n` may be an effective number of answers, which need not be whole. Where `n` is 0, limits are NaN. If `n` is itself
+    an estimate with `freedom` degrees of freedom, Student's quantile replaces the normal one (as in Korn and Graubard
+    1998).
     """
     p, size = np.asarray(share, float), np.asarray(n, float)
     z = quantile(level) if freedom is None else scipy.special.stdtrit(freedom, (1 + level) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
         half = z / (1 + z**2 / size) * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2))
-    # Rounding must not push a limit past the share that it surrounds, nor out of [0, 1].
+    # Rounding must not push a limit past the proportion, or out of [0, 1].
     return np.clip(np.minimum(centre - half, p), 0, 1), np.clip(np.maximum(centre + half, p), 0, 1)
 
 
 def proportion(count: float, n: int, level: float = 0.95) -> tuple[float, float, float]:
-    """The share `count / n` and its Wilson limits; NaN if `n` is 0."""
+    """The proportion `count / n` and its Wilson limits. All three are NaN if `n` is 0."""
     if n == 0:
         return (float("nan"),) * 3
     low, high = wilson_limits(count / n, n, level)
@@ -40,19 +41,21 @@ def proportion(count: float, n: int, level: float = 0.95) -> tuple[float, float,
 def difference_limits(
     first: ArrayLike, first_n: ArrayLike, second: ArrayLike, second_n: ArrayLike, level: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Limits for `first - second`, two independent shares (Newcombe 1998, method 10: from both Wilson intervals)."""
+    """Limits for the difference `first - second` of two independent proportions. They are computed from both Wilson
+    intervals (Newcombe 1998, method 10)."""
     p, q = np.asarray(first, float), np.asarray(second, float)
     (p_low, p_high), (q_low, q_high) = wilson_limits(p, first_n, level), wilson_limits(q, second_n, level)
     return p - q - np.hypot(p - p_low, q_high - q), p - q + np.hypot(p_high - p, q - q_low)
 
 
 def quantile(level: float) -> float:
-    """How many standard errors a normal interval of this level takes to either side."""
+    """The number of standard errors from the estimate to each limit of a normal interval of this level."""
     return float(scipy.special.ndtri((1 + level) / 2))
 
 
 class DifferenceParts(NamedTuple):
-    """Sums over strata from which the difference and its error follow, so that clusters of strata can be combined."""
+    """Sums over strata, from which the difference and its standard error are computed. Sums for different clusters of
+    strata can be added."""
 
     numerator: Floats
     denominator: Floats
@@ -60,12 +63,14 @@ class DifferenceParts(NamedTuple):
     q: Floats
 
     def difference(self) -> Floats:
-        """The common difference of shares, on [-1, 1]; NaN if no stratum has both values of the factor."""
+        """The common difference of proportions, on [-1, 1]; NaN if no stratum has answers both with and without the
+        factor."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.numerator / self.denominator
 
     def error(self) -> Floats:
-        """Its standard error by Sato (1989, Biometrics 45:1323), good for many small and for few large strata."""
+        """The difference's standard error by Sato (1989, Biometrics 45:1323). It is valid for many small strata and for
+        few large ones."""
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = (self.difference() * self.p + self.q) / self.denominator**2
         return np.sqrt(np.maximum(variance, 0))
@@ -74,9 +79,10 @@ class DifferenceParts(NamedTuple):
 def mantel_haenszel(
     with_successes: ArrayLike, with_n: ArrayLike, without_successes: ArrayLike, without_n: ArrayLike
 ) -> DifferenceParts:
-    """Parts of the Mantel-Haenszel difference of shares, with minus without the factor, summed over the last axis.
+    """Parts of the Mantel-Haenszel difference of proportions (the proportion with the factor, minus the proportion
+    without it). Strata are on the last axis.
 
-    Counts of successes and of answers in each stratum, broadcast together (Greenland and Robins 1985).
+    Arguments are counts of successes and of answers in each stratum, broadcast together (Greenland and Robins 1985).
     """
     x1, n1 = np.asarray(with_successes, float), np.asarray(with_n, float)
     x0, n0 = np.asarray(without_successes, float), np.asarray(without_n, float)
@@ -92,10 +98,11 @@ def mantel_haenszel(
 
 
 def exact_fall(before: int, of: int, after: int, of_after: int) -> float:
-    """Compute the one-sided P value of Fisher's exact test that a share is not lower afterwards.
+    """Compute the one-sided p-value of Fisher's exact test of whether a proportion fell.
 
-    `before` of `of` and `after` of `of_after` are counts. The value is the chance of as many or more successes among
-    the first `of`, given the successes of both (Fisher 1935, J. R. Stat. Soc. 98:39).
+    There were `before` successes in `of` trials, and later `after` successes in `of_after` trials. The p-value is the
+    probability of at least `before` successes among the first `of` trials, given the total number of successes (Fisher
+    1935, J. R. Stat. Soc. 98:39).
     """
     successes, failures = before + after, of + of_after - before - after
     most = min(of, successes)

@@ -1,31 +1,32 @@
-"""Looking more than once, and means over strata of which some were asked more often.
+"""Interim analyses of running means, and means over strata with unequal numbers of answers.
 
-Counts at which one looks grow geometrically, so that there are few of them. Limits of counted answers are exact and
-divide the level among the looks. By the union bound all of them are valid together with the level's probability,
-whichever is the last (Mnih, Szepesvari and Audibert 2008, "Empirical Bernstein stopping", ICML). Bonferroni's division
-is the plainest alpha spending of Lan and DeMets (1983, Biometrika 70:659).
+Interim analyses take place at geometrically growing counts, so that there are few of them. Limits of counted answers
+are exact, and the level is divided among the analyses. By the union bound all limits are valid jointly at that level,
+whichever analysis is the last (Mnih, Szepesvari and Audibert 2008, "Empirical Bernstein stopping", ICML). Bonferroni's
+division is the simplest alpha spending of Lan and DeMets (1983, Biometrika 70:659).
 
 Limits of numbers with a standard error are repeated confidence intervals (Jennison and Turnbull 2000, "Group sequential
-methods", chapter 9), equally wide in standard errors at each look (Pocock 1977, Biometrika 64:191). Later looks include
-the answers of earlier ones, so their constant is smaller than that of a divided level: 2.49 standard errors for seven
-looks at 95%, not 2.69.
+methods", chapter 9). These are equally wide in standard errors at each analysis (Pocock 1977, Biometrika 64:191). Later
+analyses include the answers of earlier ones, so limits are nearer to the estimate than with a divided level. For seven
+analyses at 95%, their distance is 2.49 instead of 2.69 standard errors.
 
-Each stratum a (an item in a condition) has an expectation m_a on [0, 1]. Of its n_a answers, with the sum x_a,
+Each stratum a (an item in a condition) has an expectation m_a on [0, 1], and n_a answers with the sum x_a. The model is
 
     x_a / phi ~ Binomial(n_a / phi, m_a),    m_a ~ Beta(mu nu, (1 - mu) nu),    theta = sum over a of w_a m_a
 
-or m_a ~ Beta(1/2, 1/2), for one stratum in five, so that one unlike all others is not treated as nearly like them.
+For one stratum in five, the prior is m_a ~ Beta(1/2, 1/2) instead. A stratum unlike all others is then not shrunk too
+close to them.
 
-phi is 1 if answers are yes or no, and below it if they are numbers that vary less: Var = phi m (1 - m), which no
-answer on [0, 1] exceeds (Bhatia and Davis 2000, American Mathematical Monthly 107:353). It is estimated from how the
-answers to one stratum differ. What few answers leave open about it is uncertainty, as is what few strata leave open
-about mu and nu: all three are integrated over, with closed forms for all else (Gelman et al. 2013, Bayesian Data
-Analysis, chapter 5).
+The variance of an answer is phi m (1 - m). phi is 1 if answers are yes or no, and smaller if they are numbers that vary
+less. It cannot exceed 1 for answers on [0, 1] (Bhatia and Davis 2000, American Mathematical Monthly 107:353). It is
+estimated from differences between answers to one stratum. With few answers phi is uncertain, and with few strata mu and
+nu are uncertain. So phi, mu and nu are integrated out, with closed forms for everything else (Gelman et al. 2013,
+Bayesian Data Analysis, chapter 5).
 
-Plain means of strata would lie where answering stopped because of what was seen: a stratum whose first two answers
-agree is asked no further, and is 0 or 1 for good. Together, strata show how far such agreement goes, and a posterior
-does not depend on why answering stopped (Rosenbaum and Rubin 1984, American Statistician 38:106). Strata have their
-weights in a whole design, however often each was asked.
+Plain means of strata would be biased, because the answers decided when to stop. If the first two answers of a stratum
+agree, the stratum gets no further answers, and its mean stays at 0 or 1. Pooling over strata shows how reliable such
+agreement is, and a posterior does not depend on why answering stopped (Rosenbaum and Rubin 1984, American Statistician
+38:106). A stratum keeps its weight in the whole design, whatever its number of answers.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ from overton.statistics.arrays import Floats
 from overton.statistics.proportions import quantile
 
 GROWTH = 1.5
-"""By what part one count exceeds the one before, at least."""
+"""The ratio of each count to the one before, except for rounding and for the last count."""
 
 
 def looks(first: int, most: int) -> tuple[int, ...]:
-    """The counts at which one looks: `first`, then each half as much again, rounded up, and `most` at the end."""
+    """The counts at which interim analyses take place: `first`, then always 1.5 times the count before (rounded up),
+    and finally `most`."""
     found = [min(first, most)]
     while found[-1] < most:
         found.append(min(most, max(found[-1] + 1, ceil(found[-1] * GROWTH))))
@@ -56,28 +58,29 @@ def looks(first: int, most: int) -> tuple[int, ...]:
 
 
 def most_looks(first: float, most: float, growth: float) -> int:
-    """How often one can look if each count is `growth` times the one before, from `first` to `most`."""
+    """The maximum number of interim analyses if each count is `growth` times the one before, from `first` to `most`."""
     return 1 + max(0, ceil(log(most / first) / log(growth))) if 0 < first < most else 1
 
 
 def divide_level(level: float, count: int) -> float:
-    """The level at each of so many looks, so that all are valid together with `level`."""
+    """The level to use at each of `count` interim analyses, so that all limits hold jointly at `level`."""
     return 1 - (1 - level) / max(count, 1)
 
 
 @lru_cache(maxsize=256)
 def repeated_reach(level: float, information: tuple[float, ...]) -> float:
-    """How many standard errors to either side make intervals at several looks valid together with `level`.
+    """The number of standard errors from the estimate to each limit, so that intervals at several interim analyses are
+    jointly valid at `level`.
 
-    `information` is what is known at each look, in any unit, such as numbers of answers; it grows. After equal steps
-    this is Pocock's constant.
+    `information` is the information at each analysis, in any unit, such as numbers of answers. It must grow. With equal
+    steps the result is Pocock's constant.
 
     Raises:
-        ValueError: there is no look, information does not grow, or `level` is not between 0 and 1.
+        ValueError: there is no analysis, information does not grow, or `level` is not between 0 and 1.
     """
     grows = all(0 < before < after for before, after in pairwise(information))
     if not information or information[0] <= 0 or not grows or not 0 < level < 1:
-        raise ValueError(f"no constant for looks at {information} and level {level}")
+        raise ValueError(f"no constant for information {information} and level {level}")
     return float(
         brentq(lambda reach: _probability_within(reach, information) - level, quantile(level) - 1e-3, 10.0, xtol=1e-6)
     )
@@ -88,7 +91,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 
 def _probability_within(reach: float, information: tuple[float, ...]) -> float:
     """The probability that a random walk with a normal step of variance 1 per unit of information stays within `reach`
-    standard deviations at each look (the recursion of Armitage, McPherson and Rowe 1969, JRSS A 132:235)."""
+    standard deviations at each analysis (the recursion of Armitage, McPherson and Rowe 1969, JRSS A 132:235)."""
     at, weight, density, before = np.zeros(1), np.ones(1), np.ones(1), 0.0
     for now in information:
         wide, step = reach * sqrt(now), now - before
@@ -101,8 +104,8 @@ def _probability_within(reach: float, information: tuple[float, ...]) -> float:
 def exact_limits(count: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
     """Limits of Clopper and Pearson (1934) for `count` of `n` answers, broadcast together; 0 to 1 where `n` is 0.
 
-    They are valid for answers of unequal chances too, whose number varies less than if all had the mean (Hoeffding
-    1956).
+    The limits are also valid if answers have unequal probabilities, because the count then varies less than with equal
+    probabilities (Hoeffding 1956).
     """
     x, size, cut = np.asarray(count, float), np.asarray(n, float), (1 - np.asarray(level, float)) / 2
     low = np.where(x > 0, betaincinv(np.maximum(x, 1e-9), size - x + 1, cut), 0.0)
@@ -111,26 +114,29 @@ def exact_limits(count: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floa
 
 
 _NU = np.geomspace(0.1, 300.0, 14)
-"""How alike strata are: as if each had been asked this often before, uniform on the logarithm."""
+"""Grid values of nu, the similarity of strata, in numbers of earlier answers. The prior is uniform on its logarithm."""
 _STRANGE = 0.2
 """The prior probability that a stratum is unlike the others."""
 _LARGEST_LOGIT = 9.0
 """The largest logit of mu."""
 _PLACES = 31
 _CONTRACTIONS = 3
-"""Logits of mu are evaluated at this many places, which are repeatedly contracted around the likely ones."""
+"""Logits of mu are evaluated on a grid of `_PLACES` points, `_CONTRACTIONS` times. After each time, the grid is
+contracted around the likely values."""
 _PHI_QUANTILES = (5 / 6, 1 / 2, 1 / 6)
-"""The quantiles of phi's distribution whose values are used, each with equal weight."""
+"""phi takes the values at these quantiles of its distribution, with equal weights."""
 _PRIOR_PAIRS, _PRIOR_PHI = 1.0, 0.25
-"""Answers that never differed still may: as if so many pairs of them had been seen to, with this phi."""
+"""Answers that never differed may still do so later. The prior is worth this many observed pairs of answers with this
+phi."""
 _FREEDOM = 0.5
-"""The information of a difference about phi, relative to normal answers: bounded ones have long tails."""
+"""The information about phi in a difference between two answers, relative to normal answers. It is below 1, because
+differences of bounded answers have long tails."""
 _LEAST_PHI = 1e-3
 _TINY = 1e-300
 
 
 class StratumPosterior(NamedTuple):
-    """The posterior of theta: its mean and variance, and how much of that rests on each stratum's own answers."""
+    """The posterior of theta: its mean and variance, and the part of the variance due to each stratum's own answers."""
 
     mean: float
     variance: float
@@ -138,10 +144,11 @@ class StratumPosterior(NamedTuple):
 
 
 def mean_of_strata(sums: Floats, counts: Floats, weights: Floats, within: Floats | None = None) -> StratumPosterior:
-    """Theta from the sums x [strata] of n [strata] answers, each on [0, 1], and weights w.
+    """The posterior of theta from the sums x [strata] of n [strata] answers on [0, 1], and weights w [strata].
 
-    With `within`, the sums of squares [strata] about the strata's means, answers are numbers; without, yes or no. A
-    stratum without answers is like the others. Nothing is drawn: the same input gives the same result.
+    `within` [strata] has sums of squares about the strata's means if answers are numbers. It is None if answers are yes
+    or no. A stratum without answers is assumed to be like the others. Nothing is random: the same input gives the same
+    result.
     """
     phis = (1.0,) if within is None else _phi_values(sums, counts, within, weights)
     each = [_posterior_if_binomial(sums / phi, counts / phi, weights) for phi in phis]
@@ -151,18 +158,19 @@ def mean_of_strata(sums: Floats, counts: Floats, weights: Floats, within: Floats
 
 
 def _phi_values(sums: Floats, counts: Floats, within: Floats, weights: Floats) -> tuple[float, ...]:
-    """Values of phi, equally likely.
+    """Equally likely values of phi.
 
-    Strata differ in phi, so that each counts as its answers count in theta's variance, w^2 / n, with Satterthwaite's
-    degrees of freedom (1946, Biometrics Bulletin 2:110). A stratum's own phi decides nothing: those whose first answers
-    happen to agree would be asked no further, and stay where they agreed.
+    All strata share one estimate of phi. With its own phi, a stratum whose first answers happen to agree would get no
+    further answers, and its mean would stay at 0 or 1. The true phi can differ between strata, so the estimate weights
+    each stratum by its weight in theta's variance, w^2 / n. The estimate has Satterthwaite's degrees of freedom (1946,
+    Biometrics Bulletin 2:110).
     """
     several = counts > 1
     n, mean, share = counts[several], sums[several] / counts[several], weights[several] ** 2 / counts[several]
     share = share / max(float(share.sum()), _TINY)
     own, phi = within[several] / (n - 1), _PRIOR_PHI
     unseen = _PRIOR_PAIRS / max(float((n - 1).sum()), _PRIOR_PAIRS)
-    for _ in range(5):  # the spread that means allow is smaller by their own error
+    for _ in range(5):  # on average, m (1 - m) is too small for an estimated mean m, so correct it
         allowed = mean * (1 - mean) / (1 - np.minimum(phi, 1.0) / np.maximum(n, 2.0))
         phi = (float(share @ own) + unseen * _PRIOR_PHI / 4) / (float(share @ allowed) + unseen / 4)
     parts = share * own
@@ -173,7 +181,7 @@ def _phi_values(sums: Floats, counts: Floats, within: Floats, weights: Floats) -
 
 
 def _posterior_if_binomial(x: Floats, n: Floats, weights: Floats) -> StratumPosterior:
-    """Theta if phi is 1."""
+    """The posterior of theta if phi is 1."""
     low, high = -_LARGEST_LOGIT, _LARGEST_LOGIT
     for _ in range(_CONTRACTIONS):
         logits = np.linspace(low, high, _PLACES)
@@ -192,8 +200,8 @@ def _posterior_if_binomial(x: Floats, n: Floats, weights: Floats) -> StratumPost
 
 
 def _likelihood(first: Floats, second: Floats, x: Floats, n: Floats) -> Floats:
-    """How likely the answers are at each place [logits of mu, NU], at most 1; strata with the same answers are computed
-    once."""
+    """The likelihood of all answers at each grid point [logits of mu, NU], scaled to at most 1. Strata with the same
+    answers are computed once."""
     pairs, often = np.unique(np.stack([x, n], -1), axis=0, return_counts=True)
     alike, alone = _log_likelihoods(first, second, pairs[:, 0], pairs[:, 1])
     log = np.logaddexp(alike, alone) @ often
@@ -201,15 +209,15 @@ def _likelihood(first: Floats, second: Floats, x: Floats, n: Floats) -> Floats:
 
 
 def _log_likelihoods(first: Floats, second: Floats, x: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """The log likelihood of answers at each place [logits of mu, NU, strata]: for a stratum like the others, and for
-    one that is not, each with its own prior probability."""
+    """The log likelihood of answers at each grid point [logits of mu, NU, strata]. It is computed for a stratum like
+    the others and for a stratum unlike them, and includes the prior probability of each case."""
     alike = betaln(first[..., None] + x, second[..., None] + n - x) - betaln(first, second)[..., None]
     alone = betaln(0.5 + x, 0.5 + n - x) - betaln(0.5, 0.5)
     return np.log1p(-_STRANGE) + alike, np.log(_STRANGE) + alone
 
 
 def _stratum_moments(first: Floats, second: Floats, x: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """The mean and variance of each stratum at each place [logits of mu, NU, strata]."""
+    """The mean and variance of each stratum at each grid point [logits of mu, NU, strata]."""
     alike, alone = _log_likelihoods(first, second, x, n)
     strange = expit(alone - alike)
     like_mean, its_spread = _beta_moments(first[..., None] + x, second[..., None] + n - x)

@@ -1,10 +1,12 @@
-"""A judge's numbers, corrected by labels that were drawn with unequal chances: stratum by stratum, then added up.
+"""A judge's proportions, corrected with human labels that were sampled with unequal probabilities. Strata are corrected
+first, then summed.
 
-Rows to which the judge gives one label form a stratum. Its part of all rows is known, and people's share in it has
-Wilson's limits; the limits of the sum follow from those of its parts (MOVER: Zou and Donner 2008, Statistics in
-Medicine 27:1693, equation 7). One variance for all strata is wrong for such draws, since the stratum with more errors
-is drawn more often, or less often; and the variance observed in each is too small for a stratum without an observed
-error. docs/judges.md has the coverage of both.
+Rows to which the judge gives one label form a stratum. The stratum's proportion of all rows is known, and the
+proportion by human labels within the stratum has Wilson's limits. The limits of the sum over strata follow from the
+limits of each stratum (MOVER: Zou and Donner 2008, Statistics in Medicine 27:1693, equation 7). A common variance for
+all strata would be wrong for such samples, because a stratum's error rate and its sampling probability may be related.
+Each stratum's own observed variance would be too small for strata without an observed error. docs/judge-reference.md
+has the coverage of both alternatives.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ _ZERO = 1e-18
 _CHANCE_TOLERANCE = 1e-9
 _DIGITS = 12
 _VARIED_CHANCE = -1.0
-"""Stands for the chance of a label whose rows were drawn with different chances."""
+"""The probability recorded for a label whose rows were sampled with different probabilities."""
 
 
 class StratifiedShare(NamedTuple):
-    """A share, its limits and standard error, and people's share in each stratum: the judge's if none is labelled."""
+    """A proportion, its limits and standard error, and the proportion by human labels in each stratum. A stratum
+    without human labels has the judge's proportion."""
 
     value: float
     low: float
@@ -39,9 +42,10 @@ class StratifiedShare(NamedTuple):
 def strata_of(draw: LabelDraw, labels: JudgeAndHumanValues) -> Ints:
     """The stratum of each row [N], numbered from 0.
 
-    The judge's labels with one value form a stratum if their rows were drawn with one chance, or with chances that
-    vary within a label, and so do not follow it. A label of which people labelled no row joins the only stratum with
-    its value; if there are none or several, it is a stratum of its own, of which nothing is known.
+    The judge's labels with the same value form a stratum if their rows have the same sampling probability. Labels with
+    the same value also form a stratum if probabilities vary within each label, because such probabilities do not depend
+    on the label. A label without human-labelled rows joins the stratum with the same value, if exactly one stratum has
+    it. Otherwise the label forms its own stratum, about which nothing is known.
     """
     label = draw.label if draw.label is not None else np.zeros(len(draw.labelled), np.int64)
     kinds, kind = np.unique(np.stack([labels.judged, label]), axis=1, return_inverse=True)
@@ -52,7 +56,7 @@ def strata_of(draw: LabelDraw, labels: JudgeAndHumanValues) -> Ints:
     np.maximum.at(highest, drawn, chance)
     rows = np.bincount(drawn, minlength=len(values))
     varies = highest - lowest > _CHANCE_TOLERANCE * highest
-    varies |= varies.any() & (rows == 1)  # one row cannot show that its label was drawn with one chance
+    varies |= varies.any() & (rows == 1)  # one row cannot show that its label has one chance
     chances = [_VARIED_CHANCE if some else round(most, _DIGITS) for some, most in zip(varies, highest, strict=True)]
     keys = list(zip(values, chances, strict=True))
     strata = {key: number for number, key in enumerate(dict.fromkeys(itertools.compress(keys, rows)))}
@@ -73,11 +77,12 @@ def stratified_share(
     *,
     alone: bool = False,
 ) -> StratifiedShare:
-    """People's share over all rows: that in each stratum, weighted by how many rows it has.
+    """The corrected proportion over all rows: the mean of the strata's proportions, weighted by their numbers of rows.
 
-    `stratum` [N] numbers each row's. In one without a label the share is `lent` [strata], or else the judge's, and may
-    be anything. `alone` takes the strata's sizes from the labelled rows, each weighted by 1 / chance; these sizes are
-    uncertain, unless they are those of all rows.
+    `stratum` [N] has the index of each row's stratum. A stratum without human labels has the limits 0 and 1. Its
+    proportion is taken from `lent` [strata], or from the judge's labels if `lent` is None. With `alone`, the sizes of
+    strata come from the labelled rows, each weighted by 1 / chance. These sizes are uncertain unless all rows are
+    labelled.
     """
     shown, many = draw.labelled, int(stratum.max()) + 1 if lent is None else len(lent)
     of, people, weight = stratum[shown], labels.people[shown], 1 / draw.chance[shown]
@@ -89,7 +94,7 @@ def stratified_share(
     others = np.bincount(stratum, labels.judged, many) / np.maximum(rows, 1) if lent is None else lent
     share = np.where(stood_for > 0, np.bincount(of, inside * people, many), others)
     value, residue, missed = float(size @ share), people - share[of], np.ones(len(of))
-    if draw.these:  # if fewer rows were labelled than drawn, each was labelled with a smaller chance than it was drawn
+    if draw.these:  # if only some sampled rows were labelled, a row's chance of a label is below its chance in `draw`
         missed -= np.minimum(draw.chance[shown] * (stood_for / np.maximum(rows, 1))[of], 1)
     by_people, by_sizes = np.zeros(len(shown)), np.zeros(len(shown))
     by_people[shown] = size[of] * inside * np.sqrt(missed) * residue
@@ -105,8 +110,8 @@ def stratified_share(
 
 
 class _Strata(NamedTuple):
-    """For each stratum its part of all rows, people's share in it, and the variance of that share over p (1 - p):
-    infinite if none of its rows is labelled."""
+    """For each stratum: `size` is its proportion of all rows, `share` the human proportion p in it, and `spread` the
+    variance of p divided by p (1 - p). The spread is infinite if the stratum has no labelled row."""
 
     size: Floats
     share: Floats
@@ -114,8 +119,8 @@ class _Strata(NamedTuple):
 
 
 def _relative_label_variance(of: Ints, people: Floats, many: int) -> Floats:
-    """How much people's labels vary in each stratum compared with whole ones of the same mean: less than 1 if people
-    differ, so that a row has a part of a label. As if one whole error more had been seen."""
+    """The variance of human values in each stratum, relative to that of values 0 and 1 with the same mean. One more
+    error is added to both. The ratio is below 1 if people differ, because some values are then between 0 and 1."""
     rows = np.maximum(np.bincount(of, minlength=many), 1)
     mean = np.bincount(of, people, many) / rows
     varies = np.bincount(of, (people - mean[of]) ** 2, many)
@@ -123,8 +128,8 @@ def _relative_label_variance(of: Ints, people: Floats, many: int) -> Floats:
 
 
 def _design_effects(draw: LabelDraw, stratum: Ints, by_people: Floats, by_sizes: Floats, many: int) -> Floats:
-    """By how much rows of one cluster raise the variance of each stratum's share (Kish's design effect), at least 1;
-    if all labels in it are equal, as if rows of one cluster always were."""
+    """The factor by which clusters raise the variance of each stratum's proportion (Kish's design effect), at least 1.
+    If all labels in a stratum are equal, rows of one cluster are assumed to be always equal."""
     if draw.by_row:
         return np.ones(many)
     alone = np.bincount(stratum, by_people**2, many)
@@ -158,7 +163,7 @@ def _add_strata(strata: _Strata, draw: LabelDraw, of_sizes: float, level: float)
 
 
 def _bernoulli_variance(share: Floats, rows: int) -> Floats:
-    """p (1 - p), never zero."""
+    """p (1 - p), with p kept away from 0 and 1."""
     least = 1 / (2 * rows + 4)
     some = np.clip(share, least, 1 - least)
     return np.asarray(some * (1 - some))

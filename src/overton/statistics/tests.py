@@ -17,10 +17,11 @@ _MOST_EXACT = 50
 
 
 def signed_rank(differences: NDArray[np.float64]) -> float:
-    """Wilcoxon's signed-rank test of one difference per unit, two-sided; zeros and NaN are left out.
+    """The two-sided p-value of Wilcoxon's signed-rank test of one difference per unit. Zeros and NaN are left out.
 
-    Exact for up to 50 differences, ties included (for which SciPy's result is random), otherwise by the normal
-    approximation. NaN if there are no differences, 1 if all are 0.
+    The p-value is exact for up to 50 differences, even with ties (SciPy's result for ties is random). For more
+    differences it comes from the normal approximation. It is NaN if there are no differences, and 1 if all differences
+    are 0.
     """
     known = differences[np.isfinite(differences)]
     kept = known[known != 0]
@@ -36,9 +37,9 @@ def _exactly(differences: Floats) -> float:
     return float(min(1.0, 2 * _chances_of_sums(tuple(doubled.tolist()))[: smaller + 1].sum()))
 
 
-@lru_cache(maxsize=1024)  # few units have few ways to be tied
+@lru_cache(maxsize=1024)  # with few units, the same ties recur
 def _chances_of_sums(ranks: tuple[int, ...]) -> Floats:
-    """How likely each sum of ranks is, from 0 on, if every rank's sign is a fair coin."""
+    """The probability of each sum of ranks, from 0 on, if every rank is included with probability 1/2."""
     chances = np.ones(1)
     for rank in ranks:
         chances = (np.r_[chances, np.zeros(rank)] + np.r_[np.zeros(rank), chances]) / 2
@@ -46,7 +47,7 @@ def _chances_of_sums(ranks: tuple[int, ...]) -> Floats:
 
 
 def _approximately(differences: Floats) -> float:
-    """By the normal distribution of the sum of ranks, whose variance ties make smaller."""
+    """The p-value by the normal approximation for the sum of ranks. Ties reduce the sum's variance."""
     ranks, above, tied = _ranked(np.abs(differences), differences > 0)
     many = float(len(ranks))
     variance = (many * (many + 1) * (2 * many + 1) - (tied**3 - tied).sum() / 2) / 24
@@ -54,8 +55,8 @@ def _approximately(differences: Floats) -> float:
 
 
 class _Ranked(NamedTuple):
-    """Differences in order of their sizes, with the mean rank for tied ones. `above` says which are above 0, and `tied`
-    how many there are of each size."""
+    """Ranks of differences, in order of absolute value. Tied differences have their mean rank. `above` marks the
+    differences above 0. `tied` is the number of differences with each absolute value."""
 
     ranks: Floats
     above: NDArray[np.bool_]
@@ -74,16 +75,17 @@ _AT_ONCE = 2**20
 
 
 def permuted_within(values: NDArray[np.float64], draws: int, seed: int) -> float:
-    """Permutation test that k columns do not differ, values [rows, k] being exchangeable within each row.
+    """The p-value of a permutation test of whether k columns differ. The test exchanges `values` [rows, k] within each
+    row.
 
-    The statistic is the variance of the columns' means; it is compared with that of `draws` tables whose rows are
-    shuffled, the table itself counting as one of them. Rows with a NaN are left out; NaN if none is left.
+    The statistic is the variance of the columns' means. It is compared with its values in `draws` shuffled tables and
+    in the table itself. Rows with a NaN are left out. The result is NaN if no row is left.
     """
     known = values[np.isfinite(values).all(1)]
     if not len(known):
         return nan
     rng = np.random.default_rng((seed, *known.shape))
-    known = known - known.mean(1, keepdims=True)  # what a row has in all columns is no difference
+    known = known - known.mean(1, keepdims=True)  # row means say nothing about differences between columns
     observed, reached, left = _variance_of_column_means(known), 0, draws
     while left:
         some = min(left, max(1, _AT_ONCE // known.size))
@@ -98,12 +100,13 @@ _TIED = 1e-9
 
 
 def _variance_of_column_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Variance over columns of their means, of tables [..., rows, k]."""
+    """The variance of the column means of each table [..., rows, k]."""
     return np.asarray(values.mean(-2).var(-1))
 
 
 def holm(p: Iterable[float]) -> list[float]:
-    """P values adjusted for all that are not NaN (Holm 1979, Scand. J. Stat. 6:65)."""
+    """P-values adjusted for the number of tests (Holm 1979, Scand. J. Stat. 6:65). NaN stays NaN and does not count as
+    a test."""
     given = np.array(list(p), float)
     known = np.flatnonzero(np.isfinite(given))
     order = known[np.argsort(given[known], kind="stable")]

@@ -1,13 +1,21 @@
-"""The science: what each study asks and what the answers mean. No engine, no network and no file paths in here.
+"""The scientific part of Overton: the questions of each study, and how answers become numbers. It contains no engine,
+no network access and no file paths.
 
-A study in another package is built from what is exported here; see docs/your-own-study.md.
+Other packages can build studies from the names that this package exports; see docs/your-own-study.md.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from overton.studies import self_agreement
-from overton.studies.asking import ReadableRequest, UnreadableReply, ask_all_until_read, ask_until_read, unless_refused
+from overton.studies.asking import (
+    ReadableRequest,
+    UnreadableReply,
+    ask_all_until_read,
+    ask_and_read,
+    ask_until_read,
+    unless_refused,
+)
 from overton.studies.items import Facet, Items
 from overton.studies.measurement import Comparing, Correcting, Headline, How, Measuring
 from overton.studies.null_conditions import Null
@@ -107,6 +115,7 @@ __all__ = [
     "Text",
     "UnreadableReply",
     "ask_all_until_read",
+    "ask_and_read",
     "ask_until_read",
     "blocks_of",
     "controls_in",
@@ -147,7 +156,7 @@ _LATE = {
     "TableOf": "layouts",
     "blocks_of": "mean_blocks",
 }
-"""The modules of names that need numerical libraries, which are imported when somebody asks for such a name."""
+"""The module of each name that needs numerical libraries. The module is imported when the name is first used."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,10 @@
-"""Weights of trials in a run that asked some items more often than others: planned over asked trials of each arm.
+"""Weights of trials, for a run that asked some items more often than others.
 
-A run with `--precision` asks an arm (an item in one condition) only as often as needed. A number that counts its trials
-alike would lie where answers vary most. With these weights each arm counts as in the whole design, in every number
-outside the section 'Precision'. Measures leave out numbers that they cannot weight, with `LEFT_OUT` as the reason.
+A run with `--precision` repeats an arm (an item in one condition) only as often as needed. If all trials had the same
+weight, the arms whose answers vary most would dominate a mean. So the weight of a trial is the number of planned trials
+in its arm, divided by the number of completed trials in the arm. With these weights, each arm counts as much as in the
+whole plan, except in the section 'Precision'. Measures leave out numbers that they cannot weight, and give `LEFT_OUT`
+as the reason.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ LEFT_OUT = f"left out: {UNEQUAL}; see the section 'Precision'"
 
 
 def with_weights(records: pl.DataFrame, blocks: Blocks, trials: Iterable[Any], *, together: bool) -> pl.DataFrame:
-    """A run's records with the weight of each row's trial in the column `WEIGHT`.
+    """Add the weight of each row's trial to a run's records, in the column `WEIGHT`.
 
-    `trials` is the whole plan. With `together` all models answer in the same trials; otherwise each model's trials are
-    counted by themselves.
+    `trials` is the whole plan. With `together` all models answer in the same trials; otherwise trials are counted
+    separately for each model.
     """
     import polars as pl
 
@@ -55,9 +57,11 @@ def is_weighted(records: pl.DataFrame) -> bool:
 
 
 def weights_of(records: pl.DataFrame, named: pl.DataFrame) -> NDArray[np.float64] | None:
-    """The weight of each trial that `named` [N] identifies, with a mean of 1; None if trials have none.
+    """The weights of the trials that `named` [N] identifies, scaled to a mean of 1; None if the records have no
+    weights.
 
-    `named` has some columns of the records, which identify a trial. Trials of runs that asked their whole plan count 1.
+    `named` has the columns that identify a trial in the records. In runs that completed their whole plan, each trial
+    has the weight 1.
     """
     import numpy as np
     import polars as pl

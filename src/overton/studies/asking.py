@@ -1,6 +1,7 @@
-"""Asking until a reply can be read: the one loop by which every study asks again and says what was wrong.
+"""The loop by which every study repeats a question until a reply can be read. Each repetition tells the model what was
+wrong.
 
-A study says what it asks, how a reply is read, and how a complaint is worded:
+A study provides the question, the reader of replies, and the wording of the complaint:
 
     def read(reply: Reply) -> Reading[Label]:
         return read_choice(reply.text, LABELS)
@@ -10,15 +11,16 @@ A study says what it asks, how a reply is read, and how a complaint is worded:
     )
     Row(label=answered.value, reading=answered.how, attempts=answered.attempts, failure=answered.failed)
 
-A reply is requested again while its reading names a problem: the conversation continues with the reply and with the
-complaint. So the reader decides everything:
+A request is repeated as long as the reader reports a problem. The conversation then continues with the reply and the
+complaint. The reader decides what happens:
 
-- `Reading(value, "as is")` or `Reading(value, "repaired")`: this is the answer.
+- `Reading(value, "as is")` or `Reading(value, "repaired")`: accept this answer.
 - `Reading.invalid(problem)`, or `UnreadableReply(problem)` raised at any depth: ask again.
-- a value *and* a problem: ask again, but use this value if nothing better comes.
-- neither value nor problem: there is no answer, and asking again is of no use (a refusal, if a study treats it so).
+- a value *and* a problem: ask again, but use this value if no later reply has one.
+- neither value nor problem: accept that there is no answer (for example a refusal, if the study accepts refusals).
 
-Nothing here raises CallFailed: a call that failed for good ends the asking and is recorded in `ReadableReply.failure`.
+The loop does not raise CallFailed. If a call fails permanently, the loop ends and `ReadableReply.failure` records the
+failure.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from overton.calls import Ask, Form, Message, Reply, Settings, Usage, assistant, user
+from overton.calls.read_request import REQUEST, ReadRequest
 from overton.errors import CallFailed, OvertonError, Stopped
 from overton.judging import How, Reading
 from overton.judging.option_probabilities import OptionChoice
@@ -38,17 +41,18 @@ from overton.judging.option_probabilities import OptionChoice
 T = TypeVar("T")
 
 Read = Callable[[Reply], Reading[T] | Awaitable[Reading[T]]]
-"""How a reply is read; a coroutine function if that takes more calls. It may raise `UnreadableReply`."""
+"""A reader of replies, which may raise `UnreadableReply`. It is a coroutine function if reading needs further calls."""
 
 
 class UnreadableReply(OvertonError):
-    """Raised by a reader: there is no value in the reply; the argument is the problem, worded for the model."""
+    """An error that a reader raises for a reply without a value. The argument describes the problem in words for the
+    model."""
 
 
 @dataclass(frozen=True)
 class ReadableRequest(Generic[T]):
-    """One request: the arguments of `Ask`, and how a reply is read; with a `choice` its labels' probabilities are
-    requested as well."""
+    """A request: the arguments of `Ask`, and the reader of the reply. With a `choice`, Overton also requests the token
+    probabilities of the choice's labels."""
 
     role: str
     messages: Sequence[Message]
@@ -63,7 +67,8 @@ class ReadableRequest(Generic[T]):
 
 @dataclass(frozen=True)
 class ReadableReply(Generic[T]):
-    """How the asking went: the replies in order, what was read from each, and the call that failed for good."""
+    """The outcome of one loop: the replies in order, the value read from each, and the call that failed permanently, if
+    any."""
 
     replies: tuple[Reply, ...] = ()
     readings: tuple[Reading[T], ...] = ()
@@ -72,8 +77,8 @@ class ReadableReply(Generic[T]):
 
     @property
     def chances(self) -> tuple[float, ...] | None:
-        """P of each label of the choice, in the reply that `value` was read from; None if they were not requested or
-        not returned."""
+        """The probability of each label of `choice`, from the reply that `value` was read from. None if probabilities
+        were not requested or not returned."""
         if self.choice is None:
             return None
         read = [reply for reply, reading in zip(self.replies, self.readings, strict=True) if reading.value is not None]
@@ -81,27 +86,27 @@ class ReadableReply(Generic[T]):
 
     @property
     def value(self) -> T | None:
-        """The last value that could be read, None if none could."""
+        """The last value that could be read, None if no reply has a value."""
         return self._usable_reading.value
 
     @property
     def how(self) -> How | None:
-        """How `value` was read; 'invalid' if no reply has one, None if a call failed instead."""
+        """How `value` was read. Without a value: None if a call failed, else 'invalid'."""
         return None if self.failure and self.value is None else self._usable_reading.how
 
     @property
     def repaired(self) -> bool:
-        """Whether there is a value, but in another form than requested."""
+        """Whether there is a value, but in another format than requested."""
         return self.how == "repaired"
 
     @property
     def dropped(self) -> int:
-        """How many further things that could not be used are in the reply that `value` is from."""
+        """The number of parts that were ignored in the reply that `value` was read from."""
         return self._usable_reading.dropped
 
     @property
     def last(self) -> Reading[T]:
-        """The reading of the last reply, for a study that does not fall back on an earlier one."""
+        """The `Reading` of the last reply, for studies that do not fall back on earlier replies."""
         return self.readings[-1] if self.readings else Reading(None, "invalid")
 
     @property
@@ -111,12 +116,12 @@ class ReadableReply(Generic[T]):
 
     @property
     def attempts(self) -> int:
-        """How often it was asked, including the call that failed."""
+        """The number of attempts, including the call that failed."""
         return len(self.replies) + (self.failure is not None)
 
     @property
     def unusable(self) -> int:
-        """How many replies had a problem."""
+        """The number of replies with a problem."""
         return sum(bool(reading.problem) for reading in self.readings)
 
     @property
@@ -126,7 +131,7 @@ class ReadableReply(Generic[T]):
 
     @property
     def failed(self) -> str | None:
-        """Why the call failed for good ('kind: message'), None if none did."""
+        """The reason why a call failed permanently ('kind: message'), None if no call failed."""
         return None if self.failure is None else str(self.failure)
 
     @property
@@ -136,25 +141,26 @@ class ReadableReply(Generic[T]):
 
 
 NO_LABEL = "none"
-"""The label of a single answer that names none."""
+"""The label recorded for a single answer that names no label."""
 
 
 def as_it_came(text: str) -> str:
-    """A reply as it came, even if it is empty."""
+    """Return a reply unchanged, even if it is empty."""
     return text
 
 
 _LONGEST_REPEATED = 2_000
-"""Characters: a judge that rambles need not read all of its last reply again."""
+"""The largest number of characters of a reply that the next request repeats. A judge need not read all of a long reply
+again."""
 
 
 def start_of(text: str, empty: str = "-") -> str:
-    """The start of a reply, in place of the whole; `empty` for a blank one."""
+    """Return the start of a reply, or `empty` if the reply is blank."""
     return text.strip()[:_LONGEST_REPEATED] or empty
 
 
 def _replace_empty(text: str) -> str:
-    """A reply as it came, '-' for an empty one: endpoints refuse messages without content."""
+    """Return a reply unchanged, or '-' if it is empty, because endpoints refuse messages without content."""
     return text or "-"
 
 
@@ -173,14 +179,15 @@ async def ask_until_read(
     shared: bool = False,
     choice: OptionChoice | None = None,
 ) -> ReadableReply[T]:
-    """Ask `role` until a reply can be read, at most `attempts` times, each time with what was wrong with the last one.
+    """Ask `role` until a reply can be read, at most `attempts` times. Each repetition states what was wrong with the
+    last reply.
 
-    The conversation of an attempt is `messages` and, for each reply before it, that reply as `repeated` gives it (cut,
-    say) and the user's turn `complaint(problem)`. `form`, `speaker`, `settings` and `shared` are those of `Ask`, for
-    every attempt; `choice` is that of `ReadableRequest`.
+    Each attempt sends `messages`. For each earlier reply it adds two turns: the reply as returned by `repeated` (which
+    may shorten it), and the user's turn `complaint(problem)`. Every attempt passes `form`, `speaker`, `settings` and
+    `shared` to `Ask`. For `choice`, see `ReadableRequest`.
 
     Raises:
-        Stopped, AccessError: the run cannot continue; let them pass.
+        Stopped, AccessError: the run cannot continue; do not catch them.
     """
     wanted = ReadableRequest(role, messages, read, form, speaker, settings, shared, choice=choice)
     (answered,) = await ask_all_until_read(ask, [wanted], attempts=attempts, complaint=complaint, repeated=repeated)
@@ -196,14 +203,15 @@ async def ask_all_until_read(
     repeated: Callable[[str], str] = _replace_empty,
     all_or_none: bool = False,
 ) -> list[ReadableReply[T]]:
-    """The same for several requests side by side; the results are in their order.
+    """Send several requests at the same time, and repeat each of them as `ask_until_read` does. The results are in the
+    order of the requests.
 
-    They are sent in rounds: those with a readable reply are done, all others are sent again together. So they may share
-    a role and a speaker, and calls are numbered the same whichever reply comes first. With `all_or_none` nothing is
-    sent again once a call has failed for good, for a study that then has no use for the rest.
+    Requests are sent in rounds: each round sends all requests that still have no readable reply. The numbering of calls
+    therefore does not depend on which reply comes first, and several requests may share a role and a speaker. With
+    `all_or_none`, no request is repeated once a call has failed permanently, because the study needs all replies.
 
     Raises:
-        Stopped, AccessError: as above, once all requests side by side have finished.
+        Stopped, AccessError: as in `ask_until_read`, once all requests have finished.
     """
     conversations = [_Conversation(request, list(request.messages)) for request in wanted]
     for _ in range(attempts):
@@ -213,6 +221,8 @@ async def ask_all_until_read(
         await _send_round(ask, waiting)
         for conversation in waiting:
             await conversation.read(complaint, repeated)
+    for conversation in conversations:
+        conversation.end()
     return [
         ReadableReply(
             tuple(conversation.replies), tuple(conversation.readings), conversation.failure, conversation.wanted.choice
@@ -222,8 +232,27 @@ async def ask_all_until_read(
 
 
 async def ask_once(ask: Ask, wanted: Sequence[ReadableRequest[T]]) -> list[ReadableReply[T]]:
-    """The same for requests that are each sent once, side by side, whatever their replies say."""
+    """Send several requests at the same time. Never repeat a request, whatever its reply is."""
     return await ask_all_until_read(ask, wanted, attempts=1, complaint=str)
+
+
+async def ask_and_read(
+    ask: Ask, role: str, messages: Sequence[Message], problem: Callable[[Reply], str], **how: Any
+) -> Reply:
+    """Ask once, and report `problem(reply)` to the execution backend; it is '' if the reply can be read.
+
+    Raises:
+        CallFailed: the call failed permanently.
+    """
+    request = ReadRequest()
+    under = REQUEST.set(request)
+    try:
+        reply = await ask(role, messages, **how)
+    finally:
+        REQUEST.reset(under)
+    if request.heard is not None:
+        request.end(reply, problem(reply))
+    return reply
 
 
 @dataclass
@@ -235,18 +264,24 @@ class _Conversation(Generic[T]):
     replies: list[Reply] = field(default_factory=list)
     readings: list[Reading[T]] = field(default_factory=list)
     failure: CallFailed | None = None
+    request: ReadRequest | None = None
+
+    def __post_init__(self) -> None:
+        """Prepare the report to the execution backend, unless the request accepts every reply."""
+        self.request = None if self.wanted.read is read_as_is else ReadRequest()
 
     @property
     def is_open(self) -> bool:
-        """Whether the request is to be sent, for the first time or again."""
+        """Whether the request must be sent, for the first time or again."""
         return self.failure is None and (not self.readings or bool(self.readings[-1].problem))
 
     async def send(self, ask: Ask) -> None:
-        """Ask once: this adds a reply, or a failure."""
+        """Ask once, and record the reply or the failure."""
         request = self.wanted
         how: dict[str, Any] = (
             {"head": request.head} if request.head else {}
-        )  # without one, askers need not know the argument
+        )  # left out if 0, so that `ask` may lack this parameter
+        under = REQUEST.set(self.request)
         try:
             reply = await ask(
                 request.role,
@@ -261,20 +296,36 @@ class _Conversation(Generic[T]):
             self.failure = failed
         else:
             self.replies.append(reply)
+        finally:
+            REQUEST.reset(under)
+
+    def end(self) -> None:
+        """End the loop, and report to the execution backend whether the last reply could be read. A value with a
+        problem counts as read."""
+        if self.request is None:
+            return
+        if self.failure is not None or not self.readings:
+            self.request.end(None, "")
+        else:
+            last = self.readings[-1]
+            self.request.end(self.replies[-1], last.problem if last.how == "invalid" else "")
 
     async def read(self, complaint: Callable[[str], str], repeated: Callable[[str], str]) -> None:
-        """Read the last reply, and continue the conversation if it must be requested again."""
+        """Read the last reply. If the request must be repeated, add the reply and the complaint to the conversation."""
         if self.failure:
+            self.end()
             return
         reply = self.replies[-1]
         reading = await _read(self.wanted.read, reply)
         self.readings.append(reading)
         if reading.problem:
             self.messages += [assistant(repeated(reply.text)), user(complaint(reading.problem))]
+        else:
+            self.end()
 
 
 async def _send_round(ask: Ask, conversations: Sequence[_Conversation[T]]) -> None:
-    if len(conversations) == 1:  # in the trial's own task, so that stopping the trial stops the asking
+    if len(conversations) == 1:  # in the trial's own task, so that stopping the trial stops the call
         await conversations[0].send(ask)
     else:
         await side_by_side(conversation.send(ask) for conversation in conversations)
@@ -303,11 +354,13 @@ async def sampled_replies(  # noqa: PLR0917
     head: int = 0,
     place: str = "",
 ) -> list[Reply]:
-    """Single answers to a prompt whose probabilities are requested; those whose call failed permanently are left out.
+    """Sample single answers to a prompt whose token probabilities are requested. Answers whose call failed permanently
+    are left out.
 
-    They request no probabilities themselves. Each has a speaker of its own, so that more or fewer of them change no
-    other. If a trial has several such prompts each has its `place`. `head` is that of `Ask`, and has to be that of the
-    prompt whose probabilities are requested: a prompt that is read in other parts is rounded differently.
+    The calls for these answers request no token probabilities. Each call has its own speaker, so the number of answers
+    does not affect other calls. If a trial has several such prompts, pass a different `place` for each prompt. `head`
+    is passed to `Ask`. It must be the `head` of the call that requests the probabilities. Otherwise the local model
+    splits the prompt at another point, and rounding errors differ.
     """
     plain = msgspec.structs.replace(form, weigh=())
     speaker = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
@@ -319,7 +372,8 @@ async def sampled_replies(  # noqa: PLR0917
 
 
 def unless_refused(read: Callable[[str], Reading[T]]) -> Callable[[Reply], Reading[T]]:
-    """A reader of replies from a reader of texts: a reply that the endpoint flagged as a refusal is asked for again."""
+    """Convert a reader of texts to a reader of replies. If the endpoint flagged a reply as a refusal, the request is
+    repeated."""
 
     def reading(reply: Reply) -> Reading[T]:
         return Reading.invalid("it is a refusal") if reply.refused else read(reply.text)
@@ -328,24 +382,27 @@ def unless_refused(read: Callable[[str], Reading[T]]) -> Callable[[Reply], Readi
 
 
 def failure_in(role: str, answered: Iterable[ReadableReply[Any]]) -> str | None:
-    """The first call of these that failed permanently ('role: kind: message'); None if none did."""
+    """The reason for the first permanent failure of a call ('role: kind: message'); None if no call failed."""
     return next((f"{role}: {reply.failure}" for reply in answered if reply.failure is not None), None)
 
 
 async def side_by_side(strands: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The strands' results, in order. All finish before the first error is raised, so that nothing paid for is lost.
+    """Run the coroutines `strands` at the same time, and return their results in order. The first error is raised only
+    after all coroutines have finished, so that no paid reply is lost.
 
-    Strands that ask one role more than once need a speaker each, or their calls would be numbered as they happen.
+    Coroutines that ask the same role need different speakers. Otherwise the numbers of their calls would depend on
+    which call happens to be made first.
     """
     outcomes = await asyncio.gather(*strands, return_exceptions=True)
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     if errors:
-        raise min(errors, key=lambda error: isinstance(error, Stopped))  # an error of the run comes before its stop
+        raise min(errors, key=lambda error: isinstance(error, Stopped))  # prefer any other error to Stopped
     return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 
 def total_usage(replies: Sequence[Reply]) -> Usage:
-    """The sums over replies; None if no reply says how many, otherwise those that do not say count as 0."""
+    """Sum each token count over the replies. A reply without the count adds 0. If no reply has the count, the sum is
+    None."""
     return Usage(
         _total([reply.usage.input_tokens for reply in replies]),
         _total([reply.usage.output_tokens for reply in replies]),

@@ -1,4 +1,5 @@
-"""Which prompts of a run with token probabilities are also answered singly, to check these, and how often."""
+"""The sample of prompts at which a run with token probabilities also requests single answers, to check the
+probabilities."""
 
 from __future__ import annotations
 
@@ -16,34 +17,37 @@ TrialT = TypeVar("TrialT", bound=Trial)
 CALIBRATE = 200
 """The default number of single answers."""
 CALIBRATE_EACH = 10
-"""How many of them one prompt gets: several show what a single prompt's difference is, and one does not."""
+"""The default number of single answers per prompt. One answer does not show how far answers and probabilities differ at
+a prompt; several answers do."""
 CALIBRATION = ("calibrate", "calibrate_each")
-"""The options of calibration, which changes no record that measures are made of."""
+"""The options of calibration. Calibration changes no record that measures are computed from."""
 Calibrate = Annotated[
     int,
     Option(
-        "Number of answers to sample per model to check its token probabilities; 0 skips the check. If both agree, 200"
-        " show it in a quarter of runs and 1,000 in three quarters",
+        "Number of answers to sample per model to check its token probabilities; 0 skips the check. If answers and"
+        " probabilities agree, a quarter of checks with 200 answers confirm this, and three quarters of checks with"
+        " 1,000 answers",
         least=0,
     ),
 ]
 CalibrateEach = Annotated[
     int,
     Option(
-        "Number of these answers at each prompt; prompts are chosen at random, at least 20. 0 spreads the answers over"
-        " 5% of all prompts",
+        "Number of answers per prompt that --calibrate samples, at 20 or more random prompts. With 0, the answers of"
+        " --calibrate are spread evenly over 5% of all prompts",
         least=0,
         unmentioned=0,
     ),
 ]
 
 _SHARE_OF_PROMPTS, _FEWEST_PROMPTS = 0.05, 20
-"""The share of prompts that is drawn if nothing says how often to ask one, and at least how many in any case (if there
-are as many): differences between prompts show only with some of them."""
+"""The proportion of prompts to sample if `calibrate_each` is 0, and the smallest number of prompts to sample in any
+case (all prompts if there are fewer). A check at fewer prompts would not show how much the prompts differ from each
+other."""
 
 
 class _CalibrationOptions(Protocol):
-    """The options of a study that can request token probabilities, as far as they concern these."""
+    """The options on token probabilities, in studies that can request them."""
 
     @property
     def shares(self) -> str: ...
@@ -54,11 +58,11 @@ class _CalibrationOptions(Protocol):
 
 
 def _choose_sampled_trials(names: Sequence[str], seed: int, answers: int, each: int) -> dict[str, int]:
-    """How often each trial drawn for calibration is asked for a single answer, by its name.
+    """The number of single answers to request in each trial of the calibration sample, by the trial's name.
 
-    As many trials as make `answers` with `each` (5% of the trials if it is 0), at least 20, each so often that there
-    are `answers` of them. Which are drawn follows from seed and names, and those drawn from few trials are mostly also
-    drawn from more.
+    The sample has `answers / each` trials (5% of the trials if `each` is 0), and at least 20 if there are as many. Each
+    trial gets the same number of answers, so that there are at least `answers` in all. The sample depends on seed and
+    names only. With the same names, a smaller sample is part of a larger one.
     """
     if not answers or not names:
         return {}
@@ -74,11 +78,11 @@ def add_calibration(
     seed: int,
     kind: Callable[[TrialT], str] = lambda trial: "asked",
 ) -> Iterator[TrialT]:
-    """The trials of a study by how it finds shares: unchanged if answers are sampled, otherwise with the fields
-    `shares` and `sampled`, how often each is asked for a single answer.
+    """Return the study's trials unchanged if proportions come from sampled answers. Otherwise set two fields of each
+    trial: `shares` to the option's value, and `sampled` to the number of single answers to request.
 
-    Trials of each `kind` are drawn separately, since other kinds ask something else; those of the kind '' offer no
-    choice, and none of them is drawn.
+    Trials of each `kind` are sampled separately, because kinds ask different questions. Trials of the kind '' offer no
+    choice, so they are not sampled.
     """
     if options.shares == "sampled":
         return iter(trials)
@@ -91,8 +95,8 @@ def add_calibration(
 
 
 def choose_calibration_turns(draw: Draw, answers: int, questions: Sequence[int]) -> dict[int, int]:
-    """How often each of some of a trial's questions is asked for a single answer, by its number: about ten times, so
-    that a run of few long trials is calibrated at as many prompts as one of many short ones."""
+    """Choose some of a trial's questions, and return the number of single answers to request for each: about ten. A run
+    with few long trials is thus checked at the same number of prompts as a run with many short trials."""
     if not answers or not questions:
         return {}
     count = min(len(questions), max(1, round(answers * _FEWEST_PROMPTS / CALIBRATE)))

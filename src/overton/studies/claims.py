@@ -1,8 +1,9 @@
-"""Claims: the sentences that a measure may support, from which findings and profiles are made.
+"""Claims: the sentences that a measure may support. Findings and profiles consist of these sentences.
 
-A study declares its claims as data (`Claims`). Each takes its number, interval and sample size from a row of the table
-of estimates, so that a sentence cannot carry the number of another one. Which of a claim's sentences is reported
-follows from the row's interval, after correction for all tests of an analysis (`overton.studies.findings`).
+A study declares its claims as data (`Claims`). The number, interval and sample size of each claim come from one row of
+the table of estimates, so a sentence never shows another row's number. Each claim has several sentences. The row's
+interval, after correction for all tests of an analysis, decides which sentence is reported
+(`overton.studies.findings`).
 """
 
 from __future__ import annotations
@@ -29,43 +30,44 @@ from overton.studies.findings import (
 from overton.studies.frame import Analysis, DeclaredMeasure, EstimateRow
 from overton.studies.measures import key_in
 from overton.studies.null_conditions import PREFIX
-from overton.studies.numbers import Kind
-from overton.studies.numbers import number as _in_words
+from overton.studies.numbers import Kind, brief_number
 
 OTHER = "other"
-"""A claim that is against this one compares a facet's two values, or without a facet every two conditions."""
+"""A value of `Claim.against`: the claim compares the two values of its facet or, without a facet, each pair of
+conditions."""
 
 ANY = "any"
-"""A claim against this one is about every difference between two conditions of a model. Its own condition alone names
-it, and `more` may leave some of them out."""
+"""A value of `Claim.against`: the claim is about each difference between two conditions of a model. The finding's key
+names only the row's own condition. `more` may leave out some of the differences."""
 
 MEASURES = "measures"
-"""The section of a report whose study declares no layouts."""
+"""The key of the section with numbers, in the report of a study without layouts."""
 
 _SEPARATOR = " / "
 
 NullOf: TypeAlias = Callable[[Analysis, EstimateRow], float]
-"""A value that belongs to a row: what its number is compared with, or the P value of its test. NaN if it is not
-known."""
+"""A function that returns a value for a row: the value that the row's number is compared with, or the p-value of its
+test. NaN if the value is unknown."""
 
 TextOf: TypeAlias = Callable[[Analysis, EstimateRow], str]
-"""A sentence that belongs to a row; '' for none."""
+"""A function that returns a sentence for a row, '' for no sentence."""
 
 More: TypeAlias = Callable[[Analysis, EstimateRow], Mapping[str, str] | None]
-"""Further names for a claim's sentences, at most three; None if nothing is to be said about the row."""
+"""A function that returns the texts for at most three further placeholders in a claim's sentences, or None if there is
+no claim about the row."""
 
 
 @dataclass(frozen=True)
 class ProfileEntry:
     """A claim's part in a model's profile; `title`, `sentence` and `missing` are templates like those of the claim.
 
-    title     what the number is, in a few words
-    missing   takes the place of `sentence` if there is no number; '' if it does not
-    null      the variant that has the number if there were nothing to find ('null/NAME'); `null_is` says in words what
-              that is. Without it, a claim of an effect has the value of no effect
-    rest      the number is what the measure leaves of a whole
-    within    the ends of its axis in charts, by default the measure's range; `scale` is the axis' title
-    by_item   what the measure means for a single item, if models are also compared on single items by it
+    title     the number in a few words
+    missing   replaces `sentence` if there is no number; '' if nothing replaces it
+    null      the variant with the number expected without an effect ('null/NAME'); `null_is` describes it in words.
+              Without `null`, the profile uses the claim's own value of no effect
+    rest      the number is 1 minus the measure. The measure is then a proportion
+    within    the ends of the number's axis in charts, by default the measure's range; `scale` is the axis' title
+    by_item   the meaning of the measure for a single item, if a profile also compares models on single items
     """
 
     aspect: Aspect
@@ -73,7 +75,7 @@ class ProfileEntry:
     sentence: str
     missing: str = ""
     null: str = ""
-    null_is: str = "as it would be if nothing moved it"
+    null_is: str = "the value without any effect"
     rest: bool = False
     within: tuple[float, float] | None = None
     scale: str = ""
@@ -82,41 +84,43 @@ class ProfileEntry:
 
 @dataclass(frozen=True)
 class Claim:
-    """Sentences about one measure, of which its interval decides which is reported.
+    """Sentences about one measure. The measure's interval decides which sentence is reported.
 
-    level    states the number and claims no effect; `missing` takes its place if there is no number, and `void` then
-             says why it is not to be quoted
-    above, below  claim that the number is on one side of what it is compared with; '' if that side is not reported
-    differs  takes the place of both where one sentence fits both, as it names {higher} and {lower}
-    within   claims that it is on neither side, if the interval stays within `small`
-    unclear  says that the data cannot tell, if the interval stays within `telling`; further out nothing is said
-    otherwise  states the number if none of these is said
-    followed  claims about the same model and condition that are tested only if this one is an effect, at its level
-             divided among them. The sentence of one that `replaces` takes the place of this one's
-    against  what the number is compared with: a value, 'null/NAME', `OTHER` or `ANY`; or a function of the row that
-             gives a value: there is no claim where that is NaN
-    p        a function of the row that gives a P value: a test decides, and not the interval
-    condition  the only condition that it is about; '' if it is about all
-    together   it is about all models together, and not about single ones
+    level    states the number and claims no effect. If there is no number, `missing` replaces this sentence, and `void`
+             is the reason not to quote `missing`
+    above, below  claim that the number is above (below) the value of comparison; '' if that side is not reported
+    differs  replaces `above` and `below` by one sentence, which names {higher} and {lower}
+    within   claims that the number is on neither side, if the interval stays within `small` of the value of comparison
+    unclear  states that the data cannot tell, if the interval stays within `telling`; wider intervals give no sentence
+    otherwise  states the number if none of the sentences above applies
+    followed  claims about the same model and condition. They are tested only if this claim is an effect, and share its
+             significance level. If a followed claim with `replaces` gives a sentence, it replaces this claim's sentence
+    against  what the number is compared with: a value, 'null/NAME', `OTHER`, `ANY`, or a function of the row that
+             gives a value. If the value is NaN, there is no claim
+    p        a function that gives the row's p-value. This test then decides, and not the interval
+    condition  the only condition that the claim is about; '' if it is about all conditions
+    together   the claim is about all models together, and not about single models
     facet    there is one claim for each value of this facet
-    unless   a facet: there is no claim about a model in a condition that has claims about this facet
-    section  the key of the report's section that shows the number, by default that of a study without layouts
+    unless   a facet. If there are claims about this facet for a model and condition, this claim is left out for them
+    section  the key of the report's section that shows the number, by default `MEASURES`
     units    what the number's `n` counts ('pairs')
     about    the cause of the effect, as in `Assertion`
-    withheld  why a number is not to be told of: nothing is claimed, and a profile says why it has no number
-    caution  is read with sentences that claim an effect, and the text of `note` with every sentence
-    profile  its part in a model's profile
+    withheld  a function that gives the reason to withhold the row's number, '' to keep it. A withheld number supports
+             no claim, and a profile gives the reason
+    caution  accompanies sentences that claim an effect; the text of `note` accompanies every sentence
+    profile  the claim's part in a model's profile
 
-    Sentences are templates. They may use these names, besides those from `more`:
+    Sentences are templates. They may use these placeholders, and those that `more` returns:
 
-    {model}, {condition}  as in the row; {name} is the model with its condition, unless that is the plain one
-    {where}  the condition in parentheses, preceded by a space; '' for the plain one
+    {model}, {condition}  as in the row; {name} is the model with its condition, or only the model in the plain
+             condition
+    {where}  the condition in parentheses, preceded by a space; '' for the plain condition
     {FACET}, {against}    the value of the claim's facet, and what the number is compared with
-    {first}, {second}     the same for a facet's values; two conditions that are compared, in words
-    {higher}, {lower}     these two, that with the higher number first
+    {first}, {second}     the words for the two values of a facet, or the two conditions, that are compared
+    {higher}, {lower}     the same words, ordered by number: {higher} has the higher number
     {value}, {low}, {high}  the number and its limits, as its kind shows them; {n} is the row's count
     {units}  the row's count with its unit ('30 pairs'), and how many human labels correct the number
-    {size}   the distance from what it is compared with, without a sign
+    {size}   the distance between the number and the value of comparison, without a sign
     {most}   the largest distance that the interval leaves possible on the sides that are reported, without a sign
     """
 
@@ -152,22 +156,23 @@ class Claim:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """The sentences for above and for below."""
+        """The sentences for a number above and for a number below the value of comparison."""
         return self.above or self.differs, self.below or self.differs
 
     @property
     def compares_conditions(self) -> bool:
-        """Whether it is about two conditions of a model."""
+        """Whether the claim compares two conditions of a model."""
         return self.against == OTHER and not self.facet
 
     def null_of(self, analysis: Analysis, row: EstimateRow) -> float:
-        """The value of no effect: that which the number is compared with, 0 for a difference."""
+        """The value of no effect: the number that the claim is compared with, or 0 for a difference."""
         if callable(self.against):
             return self.against(analysis, row)
         return 0.0 if isinstance(self.against, str) else self.against
 
     def concerns(self, row: EstimateRow) -> bool:
-        """Whether a row of its measure and facet has the models, condition and comparison that it is about."""
+        """Return whether a row has the claim's model, condition and comparison. Its measure and facet must already be
+        those of the claim."""
         if self.condition not in {"", row.condition} or self.together != (row.model is None):
             return False
         if not isinstance(self.against, str):
@@ -181,15 +186,17 @@ class Claim:
 class Claims:
     """All claims of a study.
 
-    items  what findings count, and a column of the analysis' table `counts` (model, facet, condition, and how many): in
-           a `StudyReport`, by default what intervals are over. Without such a table the clusters of a number are its
-           items, or what it counts if it has none
-    noun   the word for these, if that depends on the analysis
-    plain  the condition that is not named in sentences and keys: in a `StudyReport`, by default that of the measures
-    conditions  what a condition is ('system prompt'); where two are compared, the plain one is 'no system prompt'
-    by_item  further measures whose numbers of single items a profile shows, and what these are
-    first, more  give findings on what there is no number of, before and after all others
-    by_model  findings are by model and then by claim, whatever condition they are about
+    items  the word for the items that findings count; in a `StudyReport`, by default the items that intervals are over.
+           The column of this name in the analysis' table `counts` has the numbers of items. The table also has the
+           columns model, facet and condition. If `counts` is '', a finding gives the number of clusters behind its
+           estimate, or the estimate's `n` if there are no clusters
+    noun   the word for the items, if it depends on the analysis
+    plain  the condition that sentences and keys do not name; in a `StudyReport`, by default the plain condition of the
+           measures
+    conditions  the word for a condition ('system prompt'); in comparisons, the plain condition is 'no system prompt'
+    by_item  further measures whose numbers for single items are shown in profiles, each with its meaning
+    first, more  functions that give findings without a number, before and after all other findings
+    by_model  findings are ordered by model and then by claim, whatever their condition
     """
 
     claims: Sequence[Claim]
@@ -204,8 +211,8 @@ class Claims:
     by_item: Mapping[str, str] = field(default_factory=dict)
 
     def findings(self, analysis: Analysis) -> list[Said]:
-        """The findings that claim no effect, and the tests to make: by model and condition, then by claim. Claims that
-        compare two conditions are last.
+        """The findings that claim no effect, and the tests to make. They are ordered by model and condition, then by
+        claim; claims that compare two conditions are last.
 
         Raises:
             ValueError: a claim is about a measure that the analysis does not declare.
@@ -214,7 +221,7 @@ class Claims:
         return [*self.first(analysis), *said, *self.more(analysis)]
 
     def traits(self, analysis: Analysis) -> list[Trait]:
-        """The parts of models' profiles, in the same order."""
+        """The parts of models' profiles, in the order of `findings`."""
         return [
             instance.trait(profile)
             for instance in self._instances(analysis)
@@ -237,9 +244,9 @@ class Claims:
         )
 
     def _instances(self, analysis: Analysis) -> list[_Instance]:
-        """Every claim about each of its rows, unless there is nothing to say about it."""
+        """Each claim with each row that it is about. Rows about which nothing is to be said are left out."""
         if unknown := [claim.measure for claim in self.claims if claim.measure not in analysis.measures]:
-            raise ValueError(f"there are claims about measures that are not declared: {', '.join(unknown)}")
+            raise ValueError(f"there are claims about undeclared measures: {', '.join(unknown)}")
         every = [
             (claim, row)
             for claim in self.claims
@@ -269,7 +276,7 @@ class Claims:
 
 
 def _is_in(condition: str, row: EstimateRow, claim: Claim) -> bool:
-    """Whether a row is of a condition, or of a facet's value in it."""
+    """Whether a row belongs to a condition, or to a facet's value within that condition."""
     own = row.condition or ""
     if not claim.facet:
         return own == condition
@@ -291,7 +298,7 @@ class _Instance:
 
     @property
     def noun(self) -> str:
-        """What findings count."""
+        """The word for the items that findings count."""
         return self.claims.items if self.claims.noun is None else self.claims.noun(self.analysis)
 
     @cached_property
@@ -316,14 +323,14 @@ class _Instance:
 
     @property
     def kind(self) -> Kind:
-        """How its number reads: a difference of shares is in points."""
+        """The format of the claim's number: a difference between proportions is in points."""
         kind = self.declared.kind
         return "points" if kind == "share" and self.row.against is not None else kind
 
     @property
     def key(self) -> str:
-        """The measure's key with the facet's value and the condition. That of a difference between two values of a
-        facet ends in '_difference', unless the measure is a difference itself."""
+        """The measure's key with the facet's value and the condition. The key of a difference between two facet values
+        ends in '_difference', unless the measure is itself a difference."""
         claim, plain = self.claim, self.claims.plain
         ending = f"_{self.value}" if claim.facet else ""
         if claim.facet and self.row.against is not None:
@@ -336,12 +343,12 @@ class _Instance:
 
     @property
     def conditions(self) -> list[str]:
-        """Its condition, and the one with which that is compared."""
+        """The row's condition and, if the claim compares conditions, the other condition."""
         return [self.condition, self.against] if self.claim.compares_conditions else [self.condition]
 
     @property
     def compared(self) -> tuple[str, str]:
-        """The two that are compared, in words."""
+        """The two values of the facet, or the two conditions, in words."""
         if not self.claim.compares_conditions:
             return self.value, self.against
         plain, kind = self.claims.plain, self.claims.conditions
@@ -351,12 +358,12 @@ class _Instance:
     @property
     def against(self) -> str:
         """The other side of the comparison, in words if it is a number."""
-        return _in_words(self.null, self.kind) if self.row.against is None else self.row.against
+        return brief_number(self.null, self.kind, self.row.number.n) if self.row.against is None else self.row.against
 
     @property
     def items(self) -> int:
-        """How many items are behind it. A facet's value has its own. A difference has those of its model and condition,
-        or the fewer of two conditions."""
+        """The number of items behind the row's number. A facet's value has its own count. A difference has the count of
+        its model and condition; a difference between two conditions has the smaller of the conditions' counts."""
         row, claim = self.row, self.claim
         if not self.claims.counts:
             return row.clusters or row.number.n
@@ -365,7 +372,8 @@ class _Instance:
         return min(self.counts[row.model, None, condition] for condition in self.conditions)
 
     def sentence(self, template: str, number: Estimate) -> str:
-        """A template filled in with this number: the row's own, or with its limits corrected for multiple tests."""
+        """Fill in a template. `number` is this row's number with its own limits, or with limits corrected for multiple
+        tests."""
         claim, model, is_plain = self.claim, self.model, self.condition == self.claims.plain
         first, second = self.compared
         higher, lower = (first, second) if number.value > self.null else (second, first)
@@ -388,10 +396,11 @@ class _Instance:
             return template.format_map(names)
         except KeyError as error:
             known = ", ".join(sorted(name for name in names if name))
-            raise ValueError(f"{template!r} uses {{{error.args[0]}}}; a sentence may use {known}") from error
+            wrong = f"{{{error.args[0]}}}"
+            raise ValueError(f"{template!r} uses the unknown name {wrong}; a sentence may use {known}") from error
 
     def said(self) -> Iterator[Said]:
-        """Its finding that claims no effect, and its test."""
+        """Yield the finding that claims no effect, and the claim's test."""
         if self.claim.level:
             yield from self._level()
         if any(self.claim.sides):
@@ -420,7 +429,7 @@ class _Instance:
 
     @property
     def note(self) -> str:
-        """What is read with every sentence."""
+        """A note to be read with every sentence."""
         return "" if self.claim.note is None else self.claim.note(self.analysis, self.row)
 
     def _followers(self) -> Iterator[CandidateFinding]:
@@ -460,11 +469,11 @@ class _Instance:
         )
 
     def _when_decided(self, template: str) -> Sentence | None:
-        """The sentence of the number with its corrected limits."""
+        """A function that makes the sentence from the number with its corrected limits; None without a template."""
         return partial(self.sentence, template) if template else None
 
     def trait(self, profile: ProfileEntry) -> Trait:
-        """Its part in the model's profile."""
+        """The claim's part in the model's profile."""
         row, (low, high) = self.row, self.declared.range
         number = remaining(self.number) if profile.rest else self.number
         template = profile.missing if profile.missing and isnan(number.value) else profile.sentence
@@ -493,21 +502,22 @@ class _Instance:
 
 
 def _numbers(number: Estimate, kind: Kind, claim: Claim, null: float) -> dict[str, str]:
-    """The numbers that sentences may give."""
+    """The texts of the numbers that a claim's sentences may give."""
     above, below = claim.sides
     sides = [number.high - null] if above else []
     sides += [null - number.low] if below else []
     return {
-        **{name: _in_words(getattr(number, name), kind) for name in ("value", "low", "high")},
-        "size": _in_words(abs(number.value - null), kind).lstrip("+"),
-        "most": _in_words(max([0.0, *sides]), kind).lstrip("+"),
+        **{name: brief_number(getattr(number, name), kind, number.n) for name in ("value", "low", "high")},
+        "size": brief_number(abs(number.value - null), kind, number.n),
+        "most": brief_number(max([0.0, *sides]), kind, number.n),
         "n": f"{number.n:,}",
     }
 
 
 def _with_units(number: Estimate, units: str) -> str:
-    """How many units a number describes, and how many human labels correct it."""
+    """State how many units a number describes, and how many of these units have human labels that correct the
+    number."""
     judged = number.beside["plain"] if isinstance(number, PreferredEstimate) else number
     said = f"one {units.removesuffix('s')}" if judged.n == 1 else f"{judged.n:,} {units}"
     is_corrected = isinstance(number, PreferredEstimate) and number.leads == "corrected"
-    return f"{said}, corrected by human labels of {number.n:,}" if is_corrected else said
+    return f"{said}, corrected with human labels for {number.n:,}" if is_corrected else said

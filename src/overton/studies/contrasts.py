@@ -1,7 +1,8 @@
-"""Headlines against their nulls: each model's number, what it would be if nothing happened, and how far apart they are.
+"""Comparison of headlines with their null conditions: each model's number, its value without the cause under study, and
+the difference.
 
-Each is taken over all items that have it, so that a headline has one value wherever it is printed, and each item is
-left out of both (`overton.studies.measures`).
+Each number is over all items that have it, so a headline has the same value wherever it is printed. The jackknife
+leaves each item out of both numbers (`overton.studies.measures`).
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ Verdict = Literal["clear", "not clear", "cannot tell"]
 
 
 class Against(msgspec.Struct, frozen=True):
-    """A model's measure against one of its nulls; `model` is '' for all models together.
+    """A model's measure compared with one of its null conditions; `model` is '' for all models together.
 
-    `observed` and `under_null` are over all items that have them, `items` counts those that have either; it is 0 if one
-    of the two has none. `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not
-    clear' if its interval of twice the error (0.9 for 0.95) lies within the measure's margin, the one for comparing
-    models; otherwise 'clear' if its interval excludes 0, alone and among all tests of its family (max-t, or
-    with few items Bonferroni); otherwise 'cannot tell'. `joint_differences` is the difference with that wider interval.
-    `what`: a null, or a factor, which asks in another way.
+    `observed` is over all items with an observed value, and `under_null` over all items with a value under the null
+    condition. `items` counts the items with at least one of these values. If `observed` or `under_null` has no items,
+    `items` is 0. `difference` is `observed` minus `under_null`; the jackknife leaves each item out of both numbers.
+    `together` is the same difference with a wider interval, corrected for all tests of its family (max-t, or Bonferroni
+    with few items).
+
+    `verdict` is 'not clear' if the difference's interval for equivalence (90% for the level 0.95) lies within the
+    measure's margin for comparing models. Otherwise it is 'clear' if both the usual and the corrected interval exclude
+    0, else 'cannot tell'. `what` is 'null' for a null condition, and 'factor' for a prompt variant.
     """
 
     model: str
@@ -53,9 +57,11 @@ class Against(msgspec.Struct, frozen=True):
 
 
 def contrast(first: Contribution, second: Contribution, jackknife: Jackknife, *, wider: bool = True) -> Estimate:
-    """The first number minus the second, of one model, each cluster left out of both; `n` is the smaller count.
+    """The difference between two numbers of one model: the first minus the second. The jackknife leaves each cluster
+    out of both numbers; `n` is the smaller of the two numbers' counts.
 
-    Its limits are the `wider` of the rule's and Student's, as for differences from null conditions, or the rule's own.
+    Without `wider`, the limits are Overton's usual limits. With `wider`, they are the wider of these and Student's t
+    limits, as for differences from null conditions.
     """
     shared = find_shared_items(second, first, jackknife, within_model=True)
     if not shared.items:
@@ -66,7 +72,9 @@ def contrast(first: Contribution, second: Contribution, jackknife: Jackknife, *,
 
 
 class _MeasureAndNull(NamedTuple):
-    """A measure and its null: the contributions of both, the null's first, and the items that they share."""
+    """A measure and its null condition. `both` has the contributions to both numbers, those of the null condition
+    first. `shared` has both numbers over their items.
+    """
 
     model: str
     null: Null
@@ -81,10 +89,11 @@ class _MeasureAndNull(NamedTuple):
 def compare_with_nulls(
     nulls: Sequence[Null], comparing: Comparing | None, results: Results, how: Any, said: Sequence[Said] = ()
 ) -> list[tuple[Measure, Null, Against]]:
-    """Every measure that has a null; empty if no null was asked, or could be computed from the records.
+    """Compare every measure with its null conditions. The list is empty if the run has no null conditions and none can
+    be computed from its records.
 
-    `said` is what the study declares besides: its tests and the differences of which a sentence speaks are one family
-    (`FAMILY`). Those that only the table has are a family of their own.
+    `said` has the study's other tests. Together with the differences that have a sentence, they form one family of
+    tests (`FAMILY`). The differences that appear only in the table form another family.
     """
     available = [null for null in nulls if null.trials is None or null.name in results.nulls]
     if comparing is None or not available:
@@ -114,14 +123,14 @@ def compare_with_nulls(
 
 
 def is_said(measure: Measure, model: str, comparing: Comparing) -> bool:
-    """Whether a sentence compares the measure with its nulls: it is a headline. A variant has none, since beside the
-    headline's own it would be a second verdict on the same thing."""
+    """Return whether a sentence compares the measure with its null conditions. Headlines have such a sentence. Variants
+    have no such sentence, because it would be a second verdict on the same quantity."""
     return bool(measure.leads or comparing.place(measure.name, model)) and not measure.variant
 
 
 def _joint_level(pairs: Sequence[_MeasureAndNull], jackknife: Jackknife, beside: int = 0) -> float:
-    """The level at which the intervals of all differences hold jointly (`joint_differences`), with `beside`
-    other tests: their part of the family's error."""
+    """The level at which the intervals of all differences hold jointly (`joint_differences`). The family has `beside`
+    other tests, so the differences get only a part of the family's error rate."""
     with_interval = [pair for pair in pairs if not isnan(pair.shared.gap(jackknife).own.low)]
     row = {
         name: place for place, name in enumerate(sorted({item for pair in with_interval for item in pair.shared.items}))
@@ -132,7 +141,8 @@ def _joint_level(pairs: Sequence[_MeasureAndNull], jackknife: Jackknife, beside:
 
 
 def null_sides(null: Null, comparing: Comparing, results: Results, how: Any) -> Sides:
-    """Every model's contributions under a null condition: of its view of the results, measured as the design is."""
+    """Every model's contributions under a null condition. They come from the null condition's own function or, if it
+    has none, from the study's usual function."""
     if null.sides is not None:
         return null.sides(results, results.nulls.get(null.name), how)
     return comparing.records(null.alone(results), how)
@@ -143,13 +153,13 @@ def _pair_with_null(  # noqa: PLR0917
 ) -> Iterator[_MeasureAndNull]:
     try:
         sides, why = null_sides(null, comparing, results, how), ""
-    except InputError as error:  # if all of its calls failed, say
-        sides, why = {}, f"'{null.name}' gives nothing: {error}"
+    except InputError as error:  # for example, if all calls of the null condition failed
+        sides, why = {}, f"'{null.name}' cannot be computed: {error}"
     for model, found in own.items():
         known = {contribution.measure.name: contribution for contribution in sides.get(model, ())}
         for contribution in found:
             empty = Contribution(
-                contribution.measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model"
+                contribution.measure, (), np.empty((0, 2)), why=why or "this model was not asked in the null condition"
             )
             other = known.get(contribution.measure.name, empty)
             if null.measures(contribution.measure.name):

@@ -1,7 +1,7 @@
 """Contributions of items to the measures by which models can be compared.
 
-A number is then a function of sums over items. From that follows the difference of two models' numbers over the items
-that both have, with its interval, its verdict and what it would take to decide.
+A number is a function of sums over items. So the difference between two models' numbers over their shared items has an
+interval and a verdict, and Overton can estimate how many items would decide the comparison.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 class Contribution:
     """The contribution of each item to one model's number of a measure.
 
-    items  ids, each once
-    parts  [items, K] what is summed; for a mean or a ratio the numerator and the denominator
-    failed_weight   [items] how much of the denominator is missing because calls failed, 0 if nothing is
-    refused_weight  [items] how much of it rests on replies that were flagged as refusals
-    extreme_values  gives the least [items] and the most [items] that an item's own value could be, if the study knows
-                    better than what `failed_weight` and `refused_weight` allow
-    why    why there is no number, '' if there is one
-    noise  [draws, items] by how much chance moves each item's own value, of a null that is drawn: a difference from it
-           is as likely as these say
-    corrected  the number over some items corrected by people's labels, if it rests on a judge and people labelled;
-           the `NumberOverItems` of `overton.studies.correction`, and `labels` names the labels by which it is corrected
-    answers    how many answers, in the mean, each item has in a condition; None if that is not known, or does not
-           matter because few answers do not bias the measure
+    items  ids without repetitions
+    parts  [items, K] the parts to be summed; for a mean or a ratio the numerator and the denominator
+    failed_weight   [items] the part of the denominator that is missing because calls failed, 0 if nothing is missing
+    refused_weight  [items] the part of the denominator that comes from replies flagged as refusals
+    extreme_values  returns the smallest [items] and the largest [items] possible value of each item; None if the study
+           has no narrower bounds than those from `failed_weight` and `refused_weight`
+    why    the reason why there is no number, '' if there is one
+    noise  [draws, items] random deviations of each item's value in a sampled null condition, from which the
+           distribution of a difference is computed
+    corrected  returns the number over some items, corrected with human labels (`overton.studies.correction`); None if
+           the number depends on no judge, or if there are no human labels. `labels` names these labels
+    answers    the mean number of answers per item and condition; None if this number is unknown, or if the measure is
+           unbiased even with few answers
     """
 
     measure: Measure
@@ -59,13 +59,13 @@ class Contribution:
 
     @cached_property
     def place(self) -> dict[str, int]:
-        """The row of each item that says something."""
+        """The row of each item that contributes to the number."""
         speaks = self.parts[:, 1:] > 0 if self.measure.of is ratio else self.parts != 0
         says = np.atleast_1d(speaks.any(1)).tolist()
         return {name: row for row, (name, some) in enumerate(zip(self.items, says, strict=True)) if some}
 
     def over(self, items: Sequence[str], resampling: Resampling) -> Number:
-        """The number over those of `items` that it has; the others do not move it."""
+        """The number over `items`. Items that do not contribute to it are ignored."""
         rows, parts = self._rows(items), np.zeros((len(items), self.parts.shape[1]))
         parts[[name in self.place for name in items]] = self.parts[rows]
         made = number(parts, self.measure.of, resampling, self.measure.within)
@@ -75,32 +75,34 @@ class Contribution:
         return replace(made, sizes=drawn_sizes(self.noise[:, rows], weight))
 
     def _rows(self, items: Sequence[str]) -> list[int]:
-        """The rows of those of `items` that it has."""
+        """The rows of `items`, without those that do not contribute."""
         return [self.place[name] for name in items if name in self.place]
 
     def flaw(self, items: Sequence[str]) -> str:
-        """Why the number over those of `items` that it has has no interval, or why there is no number: '' if it has
-        both."""
+        """The reason why the number over `items` does not exist, or has no interval; '' otherwise. Items that do not
+        contribute are ignored."""
         return "" if self.measure.flaw is None else self.measure.flaw(self.parts[self._rows(items)])
 
     def shown(self, items: Sequence[str], resampling: Resampling) -> Estimate:
-        """The number over some of its items, as a report shows it."""
+        """The number over some of the contributing items, as a report shows it."""
         if not items:
             return not_computed(self.why or "they share no item that has it", level=resampling.level)
         rows = self.parts[[self.place[name] for name in items]]
         if self.measure.of is not ratio:
             return withhold_interval(self.over(items, resampling).estimate(resampling), self.flaw(items))
-        return resampling.ratio(ClusterSums(rows[:, 0], rows[:, 1]), "no item has it", self.measure.within)
+        return resampling.ratio(ClusterSums(rows[:, 0], rows[:, 1]), "no item has this number", self.measure.within)
 
     def alone(self, jackknife: Jackknife) -> Estimate:
-        """The number over all of its items, as a report shows it."""
+        """The number over all contributing items, as a report shows it."""
         return self.shown(sorted(self.place), jackknife.over(max(len(self.place), 1)))
 
     def bounds(self, items: Sequence[str]) -> tuple[float, float] | None:
-        """The least and the most that the number could be over `items`, whatever failed, was refused or never asked.
+        """The smallest and the largest value that the number over `items` could have, whatever the failed, refused or
+        missing answers would have been.
 
-        An item of which nothing is known counts as one of median weight. None if there are no such bounds: the measure
-        is no mean or ratio, its range is unbounded, or nothing says which calls failed.
+        An item without any data counts as an item of median weight. The result is None if the measure is not a mean or
+        ratio, if its range is unbounded, or if no item contributes. It is also None if the records do not show which
+        calls failed.
         """
         low, high = self.measure.within
         if (
@@ -121,7 +123,7 @@ class Contribution:
         )
 
     def _extremes(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """The least and the most that the numerators could be, and the whole denominators."""
+        """The smallest and the largest possible numerators, and the denominators including the missing parts."""
         low, high = self.measure.within
         above, below = self.parts[rows].T
         if self.extreme_values is not None:
@@ -138,10 +140,10 @@ class Contribution:
 
 @dataclass(frozen=True)
 class SharedItems:
-    """Two models' numbers of a measure over the items that both have, the base first; or, `within_model`, one model's
-    under two conditions, each over all its items.
+    """Two models' numbers of a measure over their shared items, the base model first. With `within_model`, one model's
+    numbers in two conditions, each over all items that have it.
 
-    `flaw` says why their difference has no interval, or why there is no difference at all; '' if it has one.
+    `flaw` is the reason why the difference does not exist, or has no interval; '' otherwise.
     """
 
     items: list[str]
@@ -151,22 +153,22 @@ class SharedItems:
 
     @property
     def difference(self) -> Number:
-        """Candidate minus base."""
+        """The candidate's number minus the base model's."""
         return self.numbers[1].minus(self.numbers[0])
 
     def gap(self, jackknife: Jackknife, levels: tuple[float, float] | None = None) -> Gap:
-        """Its intervals; `levels` replaces the plain pair of levels."""
+        """The intervals of the difference; `levels` replaces the usual pair of levels."""
         return gap(self.difference, jackknife, len(self.items), levels, self.flaw, within_model=self.within_model)
 
 
 def find_shared_items(
     base: Contribution, candidate: Contribution, jackknife: Jackknife, *, within_model: bool = False
 ) -> SharedItems:
-    """Two models' numbers over the items that both have; or, `within_model`, one model's under two conditions.
+    """Two models' numbers over their shared items; with `within_model`, one model's numbers in two conditions.
 
-    Within a model each number is over all items that it has: both are then those that are reported elsewhere. An item
-    is left out of each number that has it, so that what the two share cancels out. There is no difference if either has
-    no item.
+    Within a model, each number is over all items that have it, so that both numbers equal those reported elsewhere. The
+    jackknife leaves each item out of both numbers at once, so that variation common to both cancels out. If either
+    condition has no items, the difference is missing.
     """
     of_base, of_candidate = base.place.keys(), candidate.place.keys()
     items = sorted(of_base | of_candidate if within_model and of_base and of_candidate else of_base & of_candidate)
@@ -178,7 +180,7 @@ def find_shared_items(
 
 
 Sides = Mapping[str, Sequence[Contribution]]
-"""By the model's name, or `WHOLE`."""
+"""Contributions by the model's name. The name `WHOLE` stands for all models together."""
 
 
 def of_pairs(
@@ -191,8 +193,8 @@ def of_pairs(
     refused_weight: Floats | None = None,
     noise: Floats | None = None,
 ) -> Contribution:
-    """A contribution of numerators and denominators [items]; items without a denominator are left out, of `noise`
-    [draws, items] as well."""
+    """Make a contribution from numerators and denominators [items]. Only items with a finite numerator and a positive
+    denominator are kept, also in `noise` [draws, items]."""
     both = np.column_stack([above, below]).astype(float)
     use = np.flatnonzero(np.isfinite(both[:, 0]) & (both[:, 1] > 0))
     named = tuple(items[place] for place in use.tolist())

@@ -1,11 +1,11 @@
-"""Measures of many of a judge's labels, corrected by the labels that people gave to some of its rows.
+"""Correction of measures that depend on many of a judge's labels, with human labels for some of the judged rows.
 
-`label_shares` corrects the share of each label. How measures of many labels rest on them differs between studies, which
-declare it (`Correcting`): `people_labels` has the labels as values, `CorrectionCase` is a study's part of correction,
-and `placed` puts corrected numbers where an analysis has plain ones.
+`label_shares` corrects the proportion of each label. With `Correcting`, studies declare how their other measures depend
+on the labels. `people_labels` converts human labels to values, `CorrectionCase` is a study's part of the correction,
+and `placed` replaces uncorrected numbers in an analysis by corrected ones.
 
-If people labelled whole units (conversations, threads in a condition), each unit's own values are corrected; otherwise
-the judge's errors are undone label by label (`overton.statistics.misclassification`).
+If whole units (conversations, threads in a condition) have human labels, each unit's own values are corrected.
+Otherwise the correction is by label: it inverts the judge's confusion matrix (`overton.statistics.misclassification`).
 """
 
 from __future__ import annotations
@@ -47,15 +47,16 @@ from overton.studies.people_labels import People
 Value = TypeVar("Value")
 
 Place = tuple[str | int | None, ...]
-"""The place of a number in an analysis: the names of fields, keys and indices of tuples on the way to it."""
+"""The location of a number in an analysis: the field names, keys and tuple indices that lead to it."""
 
 
 def placed(value: Value, numbers: Mapping[Place, Variants]) -> Value:
-    """A value made of structs, mappings and tuples, in which some estimates are replaced by those that lead, with their
-    variants; the rest is unchanged. The judge's own variant is the one that was there before.
+    """Replace some estimates in `value` by preferred estimates with their variants. `value` consists of structs,
+    mappings and tuples; everything else in it is unchanged. The replaced estimate is kept as the variant from the
+    judge's labels alone.
 
     Raises:
-        KeyError, AttributeError, IndexError: there is no such place.
+        KeyError, AttributeError, IndexError: `value` lacks one of the locations.
     """
     made: Any = numbers.get(())
     if made is not None:
@@ -79,12 +80,12 @@ def _replace_parts(value: Any, inner: Mapping[str | int | None, Mapping[Place, V
 
 @dataclass(frozen=True)
 class JudgedNumber:
-    """A number that rests on many of a judge's labels: a measure over some units [U].
+    """A number that depends on many of a judge's labels: a measure over some units [U].
 
-    group     whom or what it describes, '' for everything; None if it is reported in its place only
+    group     the group that the number describes, '' for everything; None if the number is reported only at its `place`
     name      the measure
-    place     where an analysis has it, None if nowhere
-    model     whose it is, '' for all models together
+    place     the number's location in the analysis, None if the analysis lacks the number
+    model     the model that the number describes, '' for all models together
     compared  the measure's name if models are compared by it, '' if not
     """
 
@@ -98,8 +99,8 @@ class JudgedNumber:
 
 @dataclass(frozen=True)
 class NumberOverItems:
-    """A number over some items, and what moves it by item; None if it has no interval. `alone` says why it cannot be
-    compared with numbers of other groups, '' if it can."""
+    """A number over some items, and each item's influence on it. `moved` is None if the number has no interval. `alone`
+    is the reason why the number cannot be compared with numbers of other groups, '' if it can."""
 
     variants: Variants
     moved: CorrectedInfluence | None
@@ -108,9 +109,10 @@ class NumberOverItems:
 
 @dataclass(frozen=True)
 class LabelledUnits:
-    """Judged rows [R] that belong to units [U], and what people say of the rows at `place` [n].
+    """Judged rows [R] that belong to units [U], and human labels for some of the rows.
 
-    `unit` [R] numbers each row's unit; intervals are over the groups into which `resampling` puts the units.
+    `people` has the human labels, and `place` [n] the indices of the rows with these labels. `unit` [R] has the index
+    of each row's unit. Intervals are over the groups of units in `resampling`.
     """
 
     people: People
@@ -120,39 +122,42 @@ class LabelledUnits:
 
     @cached_property
     def whole(self) -> Flags:
-        """The units [U] of which people labelled every row."""
+        """The units [U] in which every row has a human label."""
         many = len(self.resampling.cluster)
         labelled = np.bincount(self.unit[self.place], minlength=many)
         return np.asarray(labelled == np.bincount(self.unit, minlength=many))
 
     @cached_property
     def by_units(self) -> bool:
-        """Whether units were labelled whole or not at all, and enough of them."""
+        """Whether enough units are labelled, and none of them only in part."""
         some = np.unique(self.unit[self.place])
         return len(some) >= WHOLE and bool(self.whole[some].all())
 
     @cached_property
     def chance(self) -> Floats:
-        """How likely each unit was to be drawn [U], if they were drawn whole."""
+        """The probability with which each unit was sampled for human labels [U], if whole units were sampled."""
         chance = np.ones(len(self.whole))
         chance[self.unit[self.place]] = self.people.chance
         return chance
 
     def readings(self, judged: Ints, outcomes: int) -> DoublyLabelled:
-        """The rows that both labelled; `judged` [R] are the judge's labels, each one of so many `outcomes`."""
+        """The rows that both the judge and people labelled. `judged` [R] has the judge's labels as numbers from 0 to
+        `outcomes` - 1."""
         _, group = np.unique(self.unit[self.place], return_inverse=True)
         return DoublyLabelled(self.people.value, judged[self.place], 1 / self.people.chance, group, outcomes)
 
     def draw(self, complete: Flags, resampling: Resampling) -> LabelDraw:
-        """The draw of units that are completely labelled: `complete` [U]."""
+        """The sample of completely labelled units, which `complete` [U] marks."""
         return LabelDraw(complete, self.chance, resampling.cluster.astype(np.int64))
 
     def plans(  # noqa: PLR0917
         self, undone: CorrectedSums, of_people: Floats, of_judge: Floats, complete: Flags, units: Flags, width: float
     ) -> tuple[LabelCount, ...]:
-        """How many labels bring the interval of a measure of `units` [U] to a width: of single rows, of whole units.
+        """The numbers of labels that would bring the interval of a measure of `units` [U] to a given width. The first
+        number is for people who label single rows, the second for people who label whole units.
 
-        Until three units are `complete` [U], the judge is assumed to say nothing about a unit's value.
+        If fewer than three units are `complete` [U], the calculation assumes that the judge's labels carry no
+        information on a unit's value.
         """
         rows = rows_for_width(gaps_of(undone, self.resampling), len(self.people.id), len(self.unit), width)
         judged = of_judge[units]
@@ -162,7 +167,7 @@ class LabelledUnits:
 
 
 class CorrectionCase(ABC):
-    """The numbers of a study that rest on a judge's labels, and human labels for some of these."""
+    """The numbers of a study that depend on a judge's labels, and human labels for some of the judged rows."""
 
     people: People
     seed: int
@@ -170,12 +175,12 @@ class CorrectionCase(ABC):
     @property
     @abstractmethod
     def readings(self) -> DoublyLabelled:
-        """The rows that both labelled; rows of one unit form one group."""
+        """The rows that both the judge and people labelled; rows of one unit form one group."""
 
     @property
     @abstractmethod
     def labelled(self) -> LabelledUnits:
-        """The units, and which of their rows people labelled."""
+        """The units, and which of their rows have human labels."""
 
     @abstractmethod
     def numbers(self) -> Iterator[JudgedNumber]:
@@ -183,41 +188,42 @@ class CorrectionCase(ABC):
 
     @abstractmethod
     def corrected(self, resting: JudgedNumber) -> Variants:
-        """One of them, in three variants."""
+        """A number in three variants: uncorrected, corrected, and from human labels alone."""
 
     def over(self, resting: JudgedNumber, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
-        """A number by which models are compared, over some items; `resampling` has them by their place there."""
-        raise NotImplementedError(f"{resting.name} is declared as compared, and its case does not say how")
+        """A number by which models are compared, over some items. `resampling` identifies an item by its index in
+        `items`."""
+        raise NotImplementedError(f"{resting.name} is declared as compared, but its correction does not define 'over'")
 
     @property
     def by_units(self) -> bool:
-        """Whether units are corrected by their own values."""
+        """Whether each unit's own values are corrected, and not single labels."""
         return self.labelled.by_units
 
     @property
     def how(self) -> str:
-        """How numbers are corrected: see `LabelledNumbers`."""
+        """The method of correction, as in `LabelledNumbers`."""
         return "whole units" if self.by_units else "errors undone"
 
     @property
     def clustering(self) -> str:
-        """Whether errors in one unit cluster, in a sentence."""
+        """A sentence on whether the judge's errors cluster within units."""
         return str(self.together) if len(self.people.id) else "Nothing is labelled."
 
     @cached_property
     def together(self) -> ErrorClustering:
-        """Whether errors in one unit cluster."""
+        """A test of whether the judge's errors cluster within units."""
         return error_clustering(self.readings, self.seed)
 
     @property
     def kinds(self) -> Mapping[str, Sequence[str]]:
-        """The groups of units, by kind: for 'model' the name of each unit's model [U], for 'condition' its condition.
-        The judge may err more often for some of them, which is tested."""
+        """The group of each unit [U], by kind of group: for 'model' the unit's model, for 'condition' its condition.
+        Overton tests whether the judge errs more often in some groups."""
         return {}
 
     @cached_property
     def equal_errors(self) -> tuple[EqualErrors, ...]:
-        """For each kind of group whether errors depend on it; none if nothing is labelled."""
+        """For each kind of group, test whether the judge's errors depend on the group; empty if no unit is labelled."""
         if not len(self.people.id):
             return ()
         of = self.labelled.unit[self.labelled.place]
@@ -226,8 +232,8 @@ class CorrectionCase(ABC):
         return equal_errors(self.readings, groups, self.seed)
 
     def depends_on(self, kinds: Collection[str]) -> str:
-        """Why numbers of one group are not compared with those of others of the same kind, if the judge's errors depend
-        on one of these kinds; '' if they do not, or if whole units are corrected."""
+        """The reason why numbers of different groups cannot be compared: the judge's errors depend on a kind of group
+        in `kinds`. '' if the errors depend on none of these kinds, or if whole units are corrected."""
         if self.by_units:
             return ""
         return next(
@@ -241,11 +247,11 @@ class CorrectionCase(ABC):
 
     @cached_property
     def found(self) -> list[Variants]:
-        """Each of them, corrected."""
+        """The variants of each number in `listed`."""
         return [self.corrected(number) for number in self.listed]
 
     def summary(self) -> LabelledNumbers:
-        """The numbers of groups, by measure."""
+        """The numbers that describe groups, by group and measure."""
         groups: dict[str, dict[str, Variants]] = {}
         for number, found in zip(self.listed, self.found, strict=True):
             if number.group is not None:
@@ -261,16 +267,16 @@ class CorrectionCase(ABC):
         )
 
     def placed(self) -> dict[Place, Variants]:
-        """The numbers that an analysis has, by their place in it."""
+        """The corrected numbers, by their location in the analysis."""
         pairs = zip(self.listed, self.found, strict=True)
         return {number.place: found for number, found in pairs if number.place is not None}
 
 
 class UnitCase(CorrectionCase):
-    """Units [U] that have values of their own, which rest on the judge's labels of their rows.
+    """Units [U], with one value for each unit and measure. The values depend on the judge's labels of the units' rows.
 
-    `place` numbers the rows that people labelled. `items` names what intervals are over, by its number in
-    `resampling.cluster`.
+    `place` has the indices of the rows with human labels. `items` has the names of the items that intervals are over,
+    and `resampling.cluster` has indices into it.
     """
 
     place: Ints
@@ -279,21 +285,21 @@ class UnitCase(CorrectionCase):
     draws: int
 
     unit = "unit"
-    """The word in a sentence for the thing that is labelled as a whole."""
+    """The word for a unit in sentences."""
 
     @property
     @abstractmethod
     def plain(self) -> Mapping[str, Floats]:
-        """Each measure by the judge alone [U], NaN if a unit has none."""
+        """Each measure's values [U] from the judge's labels alone; NaN for units without a value."""
 
     @property
     @abstractmethod
     def of_people(self) -> Mapping[str, Floats]:
-        """Each measure by people alone [U], NaN if they did not label the whole unit."""
+        """Each measure's values [U] from human labels alone; NaN for units that people did not label completely."""
 
     @property
     def undone(self) -> Mapping[str, CorrectedSums]:
-        """Each measure with the judge's errors undone; those for which this is impossible are left out."""
+        """Each measure with the judge's errors corrected; measures for which this is impossible are left out."""
         return {}
 
     @abstractmethod
@@ -302,32 +308,33 @@ class UnitCase(CorrectionCase):
 
     @abstractmethod
     def judged_alone(self, name: str, units: Flags) -> Estimate:
-        """A measure of some units as the analysis has it."""
+        """The uncorrected number of some units, as the analysis has it."""
 
     def absent(self, name: str) -> str:
-        """Why a measure's errors cannot be undone."""
+        """The reason why the judge's errors in a measure cannot be corrected."""
         return "the judge hardly distinguishes the labels" if len(self.place) else "nothing is labelled"
 
     def flaw(self, name: str) -> str:
-        """Why a measure whose errors were undone still has no interval; '' if it has one."""
+        """The reason why a measure corrected label by label has no interval; '' if it has one."""
         return ""
 
     def is_share(self, name: str) -> bool:
-        """Whether a measure is a share of units, each of which has it or not."""
+        """Whether a measure is a proportion of units."""
         return False
 
     def differs_between(self, name: str) -> Collection[str]:
-        """The kinds of groups between which a measure is a difference."""
+        """The kinds of groups that a measure compares, if it is a difference between groups."""
         return ()
 
     def _why_incomparable(self, units: Flags) -> str:
-        """Why numbers of these units are not compared with those of others, if they are some groups of a kind on which
-        the judge's errors depend."""
+        """The reason why the number of these units cannot be compared with numbers of other units, '' if it can. Such
+        comparisons are impossible if the judge's errors depend on a kind of group and these units come from only some
+        groups of that kind."""
         inside = {kind: {names[unit] for unit in np.flatnonzero(units).tolist()} for kind, names in self.kinds.items()}
         return self.depends_on([kind for kind, names in self.kinds.items() if inside[kind] != set(names)])
 
     def complete(self, name: str) -> Flags:
-        """The units [U] that people labelled completely, as far as a measure needs."""
+        """The units [U] with all human labels that a measure needs."""
         return self.labelled.whole
 
     def corrected(self, resting: JudgedNumber) -> Variants:
@@ -352,10 +359,10 @@ class UnitCase(CorrectionCase):
         return NumberOverItems(found, moved, self._why_incomparable(resting.units))
 
     def _correct_by_units(self, name: str, units: Flags, over: Resampling) -> tuple[Estimate, Estimate]:
-        """Corrected by the units that are completely labelled, and by these alone."""
+        """The measure corrected with the completely labelled units, and the measure from these units alone."""
         known, complete = self._measured_units(name, units), self.complete(name)
         if not (complete & known & np.isfinite(self.of_people[name])).any():
-            none = not_computed(f"no {self.unit} is labelled whole here", level=over.level)
+            none = not_computed(f"no {self.unit} is completely labelled here", level=over.level)
             return none, none
         draw = self.labelled.draw(complete, over).of(known)
         values = self.of_people[name][known], self.plain[name][known]
@@ -383,18 +390,18 @@ class UnitCase(CorrectionCase):
 
 
 def over_clusters(resampling: Resampling, cluster: Ints) -> Resampling:
-    """The same rule over other clusters."""
+    """Apply a resampling rule to other clusters."""
     return Jackknife(resampling.level, unit=resampling.unit).over(cluster)
 
 
 def corrected_difference(
     base: NumberOverItems, candidate: NumberOverItems, within: Range, level: float, *, alike: bool
 ) -> tuple[Estimate, Estimate]:
-    """Candidate minus base over the same items: corrected, and by the labelled units alone.
+    """Candidate minus base over the same items: the corrected difference, and the difference from human labels alone.
 
-    Both are moved by the same items, which are left out of both together; `alike` ones are corrected by the same
-    labels. If the two cannot be combined in this way, limits come from both intervals (MOVER). There is no corrected
-    difference of groups on which one judge's errors depend.
+    The jackknife leaves each item out of both numbers at once. With `alike`, the same labels correct both numbers. If
+    the two numbers cannot be combined in this way, the limits come from both intervals (MOVER). If the judge's errors
+    differ between the groups, there is no corrected difference.
     """
     of_candidate, of_base = candidate.variants, base.variants
     labelled = difference(of_candidate.labelled, of_base.labelled)

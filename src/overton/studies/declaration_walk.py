@@ -1,4 +1,4 @@
-"""A copy of a study's declaration with every function replaced. Walking the declaration finds all of them."""
+"""A walk through a study's declaration. It copies the declaration and replaces all functions in it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ AnyOf = TypeVar("AnyOf", bound=Study[Any, Any, Any, Any])
 
 
 class DeclarationWalk(ABC):
-    """Replaces the functions that it finds by `function`, at any depth."""
+    """A walk that replaces each function that it finds, at any depth, by the result of `function`."""
 
     @abstractmethod
     def function(self, function: Callable[..., Any], place: str) -> Any:
-        """The replacement of a function; `place` is the class and field of the declaration that it is in."""
+        """The replacement of a function. `place` is the class and field of the declaration that contains the
+        function."""
 
     def fill(self, made: AnyOf, study: Study[Any, Any, Any, Any]) -> AnyOf:
-        """`made`, an empty study, with every field of `study` walked."""
+        """Fill `made`, an empty study, with every field of `study` after the walk."""
         for field in fields(Study):
             object.__setattr__(made, field.name, self.walked(getattr(study, field.name), f"Study.{field.name}"))
         return made
 
     def walked(self, value: Any, place: str) -> Any:
-        """A value of the declaration, or one that its functions return, with the functions in it replaced."""
+        """Copy a value from the declaration, or a value that the declaration's functions returned. All functions in it
+        are replaced."""
         if isinstance(value, type) and issubclass(value, StudyOptions):
             return self._options(value)
         if isinstance(value, type | str | bytes):
@@ -55,7 +57,7 @@ class DeclarationWalk(ABC):
         return made
 
     def _options(self, options: type[StudyOptions]) -> type[StudyOptions]:
-        """The options, their methods replaced."""
+        """Copy the options class with its methods replaced."""
         methods = {name: self._method(getattr(options, name), f"StudyOptions.{name}") for name in OPTION_METHODS}
         made = msgspec.defstruct(
             options.__name__,

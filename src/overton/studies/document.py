@@ -1,26 +1,25 @@
-"""A study's results in JSON, the one form of a number in it, and the JSON Schema of both.
+"""A study's results as JSON, with one format for numbers, and the JSON Schema of the results.
 
 A *measure* is an object of named variants, and `leads` names the one that a reader should use:
 
     {"leads": "plain", "plain": {"estimate": 0.4, "interval": [0.3, 0.5], "n": 12, "method": "...", "why": null}}
 
-plain             as observed; if it rests on a judge, by the judge alone
-corrected         corrected by people's labels of some of what was judged
-labelled          from only the units that people labelled
-letter_balanced   from answers whose pulls of letter and order are set to zero
-without_faults    without replies whose form says that they are no answers (`overton.judging.FAULTS`)
-as_published      by the paper's formula, if it is a different one
+plain             as observed; if it depends on a judge, from the judge's labels alone
+corrected         corrected with human labels for some of the judged units
+labelled          from only the units with human labels
+letter_balanced   from answers whose label and position bias are set to zero
+without_faults    without malformed replies (`overton.judging.FAULTS`)
+as_published      by the paper's formula, if that is different
 cross_fitted      from halves of the answers, so that chance does not raise it
 
-`undetermined` lists the limits ('low', 'high') that lie at the end of the measure's range, so that the data do not
-determine them; it is absent if there are none. `why` says in words why there is no estimate, or no interval (both null
-then), and is null if there are both;
-`method` says how they were computed, and is empty if there is nothing to say. What belongs to one number only (a
-standard error, a test) is in its variant. The intervals' `level`, the `resamples` and the `seed` are given once, at the
-head of a document.
+`undetermined` lists the limits ('low', 'high') that the data do not determine, because they lie at the end of the
+measure's range; the key is absent if there are none. `why` is the reason for a missing estimate or interval, and null
+if neither is missing. `method` describes how the estimate and the interval were computed, and may be empty. Results
+that belong to one variant only (a standard error, a test) are in the object of that variant. The intervals' `level`,
+the `resamples` and the `seed` appear once, at the start of a document.
 
-Everything else follows from the results' own types: an object for each struct, a key for each field. A struct whose
-JSON is different says so in an attribute `SHAPE`, from which the JSON Schema is derived too.
+Everything else follows from the types of the results: each struct becomes an object with a key for each field. A struct
+with a different JSON format declares it in an attribute `SHAPE`. The JSON Schema also follows from types and `SHAPE`.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ import msgspec
 from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, PreferredEstimate
 
 SCHEMA = 1
-"""The version of documents that hold no table of estimates: plans, agreements."""
+"""The version of documents without a table of estimates, such as plans and agreements."""
 
 TABLE_SCHEMA = 2
 """The version of documents whose numbers are rows of one table: analyses and comparisons."""
@@ -48,11 +47,11 @@ _NO_INTERVAL = ": no interval"
 
 @dataclass(frozen=True)
 class Shape:
-    """How a struct's (or a named tuple's) JSON differs from its fields.
+    """The differences between the JSON of a struct (or a named tuple) and its fields.
 
-    also     keys named otherwise than the fields or properties behind them; one with a field's name replaces it
+    also     keys for fields or properties under other names; a key with the name of a field replaces that field
     without  fields that are not written
-    leads    the struct is one measure: its estimates are variants, None left out; its field `leads` names one
+    leads    the struct is one measure: its estimates are the variants (without None), and its field `leads` names one
     """
 
     also: Mapping[str, str] = field(default_factory=dict)
@@ -84,9 +83,10 @@ def _keys(kind: type) -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """`value` as dictionaries with texts as keys, lists, strings and numbers, null for those that are not finite."""
+    """Convert `value` to dictionaries with text keys, lists, strings and numbers; numbers that are not finite become
+    null."""
     if value is None or isinstance(value, str | int):
-        return value  # most values, so first
+        return value  # first, because most values are of these types
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
     if isinstance(value, Estimate):
@@ -107,11 +107,11 @@ def plain(value: Any) -> Any:
 def document(
     study: str, schema: int, value: Any, *, without: Iterable[str] = (), beside: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A struct as a document that names its study and the version of its schema, `without` some of its keys or tables.
+    """Convert a struct to a document that names its study and its schema's version. Keys and tables in `without` are
+    left out.
 
-    The contents of `beside` precede its own keys.
-
-    The intervals' level is at its head, even if the struct itself does not name the one that all of them share.
+    The contents of `beside` precede the struct's own keys. If all intervals have the same level, the document states it
+    at the start, even if the struct does not.
     """
     left_out = set(without)
     own = {name: inner for name, inner in plain(value).items() if name not in left_out}
@@ -154,19 +154,20 @@ def number_of(estimate: Estimate) -> dict[str, Any]:
 
 
 def interval_of(estimate: Estimate) -> dict[str, Any]:
-    """An estimate's interval, and which of its limits the data do not determine."""
+    """An estimate's interval, and those limits that the data do not determine."""
     undetermined = {"undetermined": list(estimate.undetermined)} if estimate.undetermined else {}
     return {"interval": [plain(estimate.low), plain(estimate.high)], **undetermined}
 
 
 def _method_and_reason(estimate: Estimate) -> tuple[str, str | None]:
-    """How a number was computed, and why it or its interval is missing: `Estimate.method` says either, or both."""
+    """The method of a number, and the reason why it or its interval is missing. `Estimate.method` contains one or
+    both."""
     if not isfinite(estimate.value):
-        return "", estimate.method.removeprefix(NOT_COMPUTED) or "the data does not tell"
+        return "", estimate.method.removeprefix(NOT_COMPUTED) or "the data do not determine it"
     if isfinite(estimate.low) and isfinite(estimate.high):
         return estimate.method, None
     if not (isnan(estimate.low) or isnan(estimate.high)):
-        return estimate.method, "the interval has no end"
+        return estimate.method, "the interval has no limit"
     if estimate.method.startswith(NO_INTERVAL):
         return "", estimate.method
     how, _, rest = estimate.method.partition(_NO_INTERVAL)
@@ -205,8 +206,10 @@ _PLAIN_SCHEMAS: dict[type, dict[str, Any]] = {
 }
 _SHARED_SCHEMAS: dict[str, dict[str, Any]] = {
     "variant": {
-        "description": "One way to compute a measure. `why` says why there is no estimate or no interval; what belongs "
-        "to this number only (a standard error, a test) is beside it.",
+        "description": (
+            "One way to compute a measure. `why` is the reason for a missing estimate or interval. Values that belong"
+            " only to this variant, such as a standard error or a test, are further keys."
+        ),
         "type": "object",
         "properties": {
             "estimate": _NUMBER,
@@ -233,7 +236,8 @@ _SHARED_SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def schema(kind: type, study: str, version: int, beside: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON Schema (2020-12) of `document(study, version, value)` for values of this type, `beside` being types."""
+    """The JSON Schema (2020-12) of `document(study, version, value)` for values of this type; `beside` has the types of
+    further keys."""
     made = _Schemas()
     body = made.body(kind)
     head = {"study": {"const": study}, "schema": {"const": version}}
@@ -249,7 +253,7 @@ def schema(kind: type, study: str, version: int, beside: Mapping[str, Any] | Non
 
 
 def with_key(made: dict[str, Any], key: str, kind: Any) -> dict[str, Any]:
-    """A schema of `schema` whose documents may have one more key, with values of this type."""
+    """Extend a schema made by `schema`: documents may have one more key, with values of this type."""
     schemas = _Schemas()
     more = {key: schemas.of(kind)}
     return {**made, "properties": made["properties"] | more, "$defs": made["$defs"] | schemas.defined}
@@ -303,7 +307,8 @@ class _Schemas:
 
 
 def _field_type(kind: type, name: str) -> Any:
-    """The type of a field, or what a property returns; of this one only, as others may be unknown at run time."""
+    """The type of a field or property. The types of other fields are not resolved, because they may be unknown at run
+    time."""
     found = getattr(kind, name, None)
     if isinstance(found, property) and found.fget is not None:
         return get_type_hints(found.fget)["return"]

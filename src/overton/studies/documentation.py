@@ -1,4 +1,4 @@
-"""A study as documented on its page: tables of options, columns and choices of measures, from what it declares."""
+"""A study's documentation in Markdown: tables of options, columns and measures, from the study's declaration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TITLES = {"options": "Options", "analysis": "Choices of the analysis", "record"
 
 
 def describe(study: str) -> str:
-    """A study in Markdown: what it asks, its options, the columns of its records, the tables that `analyze` reads.
+    """A study in Markdown: its question, its options, the columns of its records, and the tables that `analyze` reads.
 
     Raises:
         InputError: no such study exists, or it cannot be used.
@@ -24,10 +24,11 @@ def describe(study: str) -> str:
 
 
 def parts_of(study: AnyStudy) -> dict[str, str]:
-    """Tables in Markdown by subject: 'options', 'analysis', 'record', and 'table NAME' for each table that it reads.
+    """Tables in Markdown by subject: 'options', 'analysis', 'record', and 'table NAME' for each kind of table that the
+    study reads.
 
-    A study without measures has no 'analysis', one whose records are not described has no 'record'.
-    Documentation pages have them between `<!-- PART: STUDY -->` and `<!-- end -->`.
+    A study without measures has no 'analysis', and a study whose records are not described has no 'record'.
+    Documentation pages contain the tables between `<!-- PART: STUDY -->` and `<!-- end -->`.
     """
     made = {"options": table(("option", "in Python", "", "by default", "`extend`"), _option_rows(study))}
     if study.measuring is not None:
@@ -41,7 +42,8 @@ def parts_of(study: AnyStudy) -> dict[str, str]:
 
 
 def _record_columns(study: AnyStudy) -> Sequence[ColumnDoc] | None:
-    """The columns of its records; None if some lack a description, as they may in a study of another package."""
+    """The columns of the study's records. None if some columns lack a description, as is possible in studies of other
+    packages."""
     try:
         return columns_of_record(study.record)
     except TypeError:
@@ -49,13 +51,13 @@ def _record_columns(study: AnyStudy) -> Sequence[ColumnDoc] | None:
 
 
 def _option_rows(study: AnyStudy) -> Iterator[Sequence[str]]:
-    """Who answers, what is asked about, and the options that shape it."""
+    """The table rows for a study's roles, its items and its options."""
     for role in study.roles:
         yield _role_row(study, role)
     items = study.items
     flags = " or ".join(f"`--{name}`" for name in items.words[:2])
     starter = f"the starter {items.plural}" if items.starter else ""
-    layouts = f"{items.noun} by its name; repeat" if items.named else items.layouts
+    layouts = f"name of one {items.noun}; can be repeated" if items.named else items.layouts
     by_place = study.kind != "asks" and items.starter is None
     yield (f"`{items.plural.upper()}`" if by_place else flags, "`items`", layouts, starter, "")
     yield from map(_field_row, fields_of(items.reading))

@@ -1,12 +1,12 @@
-"""A study's findings, in sentences made from numbers, and those that a model's profile reports.
+"""Sentences made from a study's numbers: its findings, and the traits that a model's profile reports.
 
-A study names the possible effects (`CandidateFinding`, `OwnTest`) and says where each model stands (`level_finding`).
-They and the differences from null conditions (`overton.studies.contrasts`) are one family of tests: if nothing happens,
-95 of 100 reports claim no effect. `correct_for_multiple_tests` widens the intervals of all candidates accordingly
-(Bonferroni). A candidate whose interval covers the null is no effect; it may say how small an effect is, or that the
-data cannot tell.
+A study declares possible effects (`CandidateFinding`, `OwnTest`), and findings that state a model's number and claim no
+effect (`level_finding`). The possible effects and the differences from null conditions (`overton.studies.contrasts`)
+are one family of tests. If no effect exists, at most 5 of 100 reports claim one. `correct_for_multiple_tests` widens
+the intervals of all candidates accordingly (Bonferroni). A candidate claims an effect only if its interval excludes the
+null value. Otherwise the finding may state how small the effect is, or that the data cannot tell.
 
-A profile is put together by its host (`overton.reports.profile`), which knows no study.
+`overton.reports.profile` assembles profiles without knowledge of any study.
 """
 
 from __future__ import annotations
@@ -21,24 +21,28 @@ import msgspec
 from overton.statistics import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.estimate import FEWEST, SHARE, Range
 from overton.studies.document import Shape
-from overton.studies.numbers import Kind, interval, number
+from overton.studies.numbers import Kind, brief_interval, brief_number, brief_value, percentage
 
 EITHER = "\ue000"
-"""Stands in a sentence for the word that differs between the two sides; from the private use area, so in no name."""
+"""The placeholder for the word that differs between a sentence for above and one for below. It is from Unicode's
+private use area, so no name contains it."""
 
 FAMILY = 0.05
-"""Over all tests of an analysis together, at most the chance of claiming an effect where there is none.
+"""The largest probability that an analysis claims an effect although there is none, over all its tests together.
 
-Candidates, tests of a study's own, and differences from null conditions count equally: each has this chance divided
-by the number of all of them. Differences from null conditions use their part of it jointly
+All tests get the same part of this probability: each candidate, each test that a study computes itself, and each
+difference from a null condition. Differences from null conditions use their parts jointly
 (`overton.studies.contrasts`).
 """
 
 DO_NOT_QUOTE = "Do not quote this"
-"""Precedes the caution of a finding that is not to be quoted."""
+"""The words before the caution of a finding that is not to be quoted."""
 
-VOID = "This is no measurement."
-"""The caution of a sentence that itself says why a model's answers measure nothing."""
+VOID = "This is not a measurement."
+"""The caution of a sentence that itself gives the reason why a model's answers are not a measurement."""
+
+DOUBTFUL = "Its numbers say little about its opinions."
+"""The caution of a sentence that says why a model's answers measure little. It may be quoted."""
 
 What = Literal["effect", "bound", "standing"]
 Direction = Literal["above", "below", "within", "at"]
@@ -47,13 +51,14 @@ Direction = Literal["above", "below", "within", "at"]
 class Assertion(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence's meaning for one measure of the finding's model, as data, so that findings can be compared.
 
-    measure    the measure's key, as in `overton compare`, else as in the analysis; with its condition if it has one
-    direction  'above' or 'below' the null; 'within': on neither side of it, as far as the data tell; 'at': where the
-               model stands, without a comparison
-    null       what the measure is compared with: a value, or the name of a null condition; None for 'at'
-    value      the measure's value as the sentence gives it, None if it gives none
-    about      the cause that the sentence speaks of ('arguments'). Every effect names its cause. 'within' names it only
-               if the sentence denies every effect of that cause, and not that on its own measure alone
+    measure    the measure's key: that of `overton compare` if models are compared by the measure, otherwise that of the
+               analysis. It includes the condition, if there is one
+    direction  'above' or 'below' the null value, or 'within' if the data show neither; 'at' for a level without a
+               comparison
+    null       the value, or the null condition, with which the measure is compared; None for 'at'
+    value      the measure's value in the sentence, None if the sentence has none
+    about      the cause in the sentence ('arguments'). Every effect names its cause. 'within' names the cause only if
+               the sentence denies every effect of that cause, not only the effect on its own measure
     """
 
     measure: str
@@ -64,31 +69,31 @@ class Assertion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def code(self) -> str:
-        """Measure, direction and what the measure is compared with: 'gap above 0', 'even below null/same-prompt'."""
+        """Measure, direction and object of comparison: 'gap above 0', 'even below null/same-prompt'."""
         against = f"null/{self.null}" if isinstance(self.null, str) else "" if self.null is None else f"{self.null:g}"
         return " ".join(filter(None, (self.measure, self.direction, against)))
 
     @property
     def is_effect(self) -> bool:
-        """Whether the measure is claimed to be on one side of its null."""
+        """Whether the sentence claims that the measure is on one side of the null value."""
         return self.direction in {"above", "below"}
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence about one model, or about all of them.
 
-    what       'effect': the corrected interval excludes what would be there if nothing happened; 'bound': it does
-               not, and the sentence says how large an effect it leaves possible; 'standing': where a model stands,
-               which claims no effect
-    n, units   how many of what are behind it ('12 issues')
-    number     the estimate with its interval, corrected for effects and bounds; None for what was counted
-    coverage   of that interval, None if there is none
-    p          of no effect, corrected, if a test decided; otherwise None
-    kind       how the number reads
-    exhibit    the key of the report's section that shows it
-    judge      the role whose labels it rests on, '' if it rests on none
-    cautions   what to read along with it; with `quotable` false it is not to be quoted, and they say why
-    assertions what it claims, as data; `claims` in JSON
+    what       'effect' if the corrected interval excludes the value expected without an effect. 'bound' if the interval
+               includes this value, and the sentence states how large an effect remains possible. 'standing' if the
+               sentence states a model's number and claims no effect
+    n, units   the number of items behind the finding, and the word for them ('12 issues')
+    number     the estimate with its interval, corrected for effects and bounds; None for a count
+    coverage   the level of that interval, None without an interval
+    p          the corrected p-value of no effect, if a test decided; otherwise None
+    kind       the format of the number
+    exhibit    the key of the report's section that shows the number
+    judge      the role whose labels the finding depends on, '' if it depends on no judge
+    cautions   sentences to read with the finding. If `quotable` is false, they give the reason not to quote it
+    assertions the finding's claims, as data; `claims` in JSON
     """
 
     what: What
@@ -109,7 +114,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def code(self) -> str:
-        """Its assertions in a few words, which stay the same when sentences change; '' if it has none."""
+        """The finding's assertions in a few words, which stay the same when sentences change; '' if there are none."""
         return "; ".join(assertion.code for assertion in self.assertions)
 
     @property
@@ -119,24 +124,28 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Sentence = str | Callable[[Estimate], str]
-"""A sentence, or how it is made from the number with its corrected interval."""
+"""A sentence, or a function that makes it from the number with its corrected interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateFinding:
-    """A possible effect; there is none if `number` is `null`.
+    """A possible effect. There is no effect if `number` equals `null`.
 
-    `above` and `below` are the sentences for either side of it, None if that side is nothing to report. `within` is
-    the sentence for neither, which says how large an effect the corrected interval leaves possible. `clusters`
-    counts what the interval is over, `n` and `units` are reported. With a `p`, the test decides, not the interval.
-    An effect is called small (`within`) only if the interval stays within `small` of the null; further out, but within
-    `telling`, the sentence is `unclear`: it could not be told. Still further out there is none.
-    `caution` goes with every sentence, `effect_caution` with that of an effect alone.
-    `followed` are tested only if this one is an effect, at its level divided among them, so they cost no other
-    candidate anything. If one that `replaces` is an effect, its sentence takes the place of this one's.
-    `otherwise` says where the model stands, if there is no other sentence, or nothing to decide by.
-    `measure` and `about` are those of its `Assertion`; `denies` says that `within` denies every effect of that cause,
-    and `condition` names the null condition if `number` is the measure's difference from it.
+    `above` and `below` are the sentences for an effect in either direction, None if that direction is not reported. If
+    neither effect is found, the corrected interval determines the sentence. If it stays within `small` of the null
+    value, the sentence is `within`, which states how large an effect remains possible. Otherwise, if the interval stays
+    within `telling`, the sentence is `unclear`: the data do not show an effect. With wider intervals there is no
+    sentence. With a `p`, the test and not the interval decides whether there is an effect. `clusters` is the number of
+    clusters that the interval is over; the finding reports `n` and `units`.
+
+    `caution` accompanies every sentence, and `effect_caution` only the sentence of an effect. `otherwise` states the
+    model's level if no other sentence applies, or if there is no interval or test. `measure` and `about` become those
+    of the `Assertion`. `denies` is true if the sentence `within` denies every effect of the cause `about`. `condition`
+    names the null condition if `number` is the measure's difference from it.
+
+    The candidates `followed` are tested only if this candidate is an effect. They share its significance level equally,
+    so the levels of other candidates do not change. If a followed candidate that `replaces` gives a finding, this
+    candidate's finding is left out.
     """
 
     model: str
@@ -167,7 +176,7 @@ class CandidateFinding:
 
     @property
     def tested(self) -> bool:
-        """Whether there is anything to decide by."""
+        """Whether there is a test or an interval that can decide."""
         if self.p is not None:
             return not isnan(self.p)
         return not (isnan(self.number.low) or isnan(self.number.high)) and self.clusters >= FEWEST
@@ -175,10 +184,10 @@ class CandidateFinding:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnTest:
-    """A test that only its study can make.
+    """A test that the study computes itself.
 
-    `found` gives its findings: an effect that is none with at most the probability that it is given. If it is not
-    `tested`, there is nothing to test, and it claims no effect.
+    `found` takes a significance level and returns the findings. The probability of finding an effect that does not
+    exist is at most this level. If `tested` is false, no test is possible, and the findings claim no effect.
     """
 
     model: str
@@ -188,7 +197,7 @@ class OwnTest:
 
 
 Said = Finding | CandidateFinding | OwnTest
-"""A study declares findings that claim no effect, and tests."""
+"""A declared finding that claims no effect, or a declared test."""
 
 
 def level_finding(
@@ -205,8 +214,8 @@ def level_finding(
     caution: str = "",
     measure: str = "",
 ) -> Finding:
-    """Where a model stands, with what to read along with it. `void` is the caution if its answers measure nothing: it
-    is then not to be quoted. `measure` is the key of what `number` measures."""
+    """A finding that states a model's number and claims no effect. `void` is the caution if the model's answers are not
+    a measurement; the finding is then not to be quoted. `measure` is the key of the measure with the number."""
     stands = Assertion(measure=measure, direction="at", value=None if number is None else number.value)
     return Finding(
         what="standing",
@@ -225,25 +234,24 @@ def level_finding(
 
 
 def either(sentence: str, above: str, below: str) -> tuple[str, str]:
-    """A sentence for above and one for below the null, with the words in the place of `EITHER`."""
+    """Make the sentences for above and for below the null value: each has its word in place of `EITHER`."""
     return sentence.replace(EITHER, above), sentence.replace(EITHER, below)
 
 
 def counted(n: int, units: str) -> str:
-    """So many of them: '12 issues', '1 issue'."""
+    """A count with its units: '12 issues', '1 issue'."""
     return f"{n:,} {units.removesuffix('s') if n == 1 else units}"
 
 
 Compared = Collection[tuple[str, str]]
-"""Models with measures that are compared with a null condition: their sentence is on that."""
+"""Pairs of a model and a measure that a sentence compares with a null condition."""
 
 
 def correct_for_multiple_tests(said: Iterable[Said], *, beside: int = 0, compared: Compared = ()) -> list[Finding]:
-    """The findings that follow from all a study declares, tested together and `in_order`. Findings alone, without any
-    test, are left in their own order.
+    """Test a study's declared effects as one family, and return the findings `in_order`. Without any test, the findings
+    keep their order.
 
-    `beside` counts tests elsewhere, those of null conditions. They take the place of tests of measures that are
-    `compared`.
+    `beside` is the number of tests against null conditions. These tests replace the tests of the pairs in `compared`.
     """
     every = list(said)
     many = count_tests(every, compared) + beside
@@ -252,7 +260,7 @@ def correct_for_multiple_tests(said: Iterable[Said], *, beside: int = 0, compare
 
 
 def count_tests(said: Iterable[Said], compared: Compared) -> int:
-    """How many tests a study makes, without those of measures that are `compared` with a null condition instead."""
+    """Count a study's tests, without tests of measures that are `compared` with a null condition."""
     tests = [test for test in said if not isinstance(test, Finding) and test.tested]
     return sum((test.model, test.measure) not in compared for test in tests)
 
@@ -281,8 +289,8 @@ def _test_in_turn(candidate: CandidateFinding, many: int) -> list[Finding]:
 
 
 def _decide(candidate: CandidateFinding, many: int) -> Finding | None:
-    """An effect if the corrected interval, or test, excludes the null; otherwise what is ruled out, or that the data
-    cannot tell."""
+    """The finding of one candidate: an effect, if the corrected interval or test excludes the null value. Otherwise it
+    states which effects are ruled out, or that the data cannot tell; None if there is no such sentence."""
     from overton.statistics.comparison import widened
 
     level = max(1 - FAMILY / many, candidate.number.level)
@@ -339,36 +347,39 @@ def farthest(wide: Estimate, null: float = 0.0) -> float:
 
 
 def most(wide: Estimate, kind: Kind) -> str:
-    """The same as text, without its sign."""
-    return number(farthest(wide), kind).lstrip("+")
+    """The largest effect that an interval leaves possible, as text without a sign."""
+    return brief_number(farthest(wide), kind, wide.n)
 
 
 def evidence(finding: Finding) -> str:
-    """The evidence for a sentence: the count, and the interval with its level or the P value, if there is one."""
+    """The evidence for a sentence: the count, the interval with its level if there is one, and the p-value if there is
+    one."""
     parts = [counted(finding.n, finding.units)]
     if finding.number is not None and not isnan(finding.number.low):
-        level = f"{100 * finding.number.level:.2f}".rstrip("0").rstrip(".")
-        limits = interval(finding.number, finding.kind)
-        parts.append(f"{number(finding.number.value, finding.kind)}, {level}% interval {limits}")
+        value = brief_value(finding.number, finding.kind)
+        level = percentage(finding.number.level)
+        parts.append(f"{value}, {level} interval {brief_interval(finding.number, finding.kind)}")
     if finding.p is not None:
         parts.append("p < 0.001" if finding.p < 0.001 else f"p = {finding.p:.3f}")
     return "; ".join(parts)
 
 
 def shared_cautions(findings: Sequence[Finding]) -> list[str]:
-    """The cautions that several findings share, so as to say them once."""
+    """Cautions that several findings share, so that each is printed once."""
     first = findings[0].cautions if len(findings) > 1 else ()
     return [caution for caution in first if all(caution in other.cautions for other in findings)]
 
 
 def by_model(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
-    """The findings grouped by model, in their order; those about all models have no model."""
+    """Group findings by model, in the order of the models' first findings. Findings about all models have the model
+    ''."""
     models = dict.fromkeys(finding.model for finding in findings)
     return [(model, [finding for finding in findings if finding.model == model]) for model in models]
 
 
 def in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """By model in their order; for each where it stands first, then effects, then what is ruled out."""
+    """Sort findings by model, in the order of the models' first findings. For each model, findings of type 'standing'
+    come first, then effects, then bounds."""
     places = {model: place for place, model in enumerate(dict.fromkeys(finding.model for finding in findings))}
     kinds = ("standing", "effect", "bound")
     return sorted(findings, key=lambda finding: (places[finding.model], kinds.index(finding.what)))
@@ -381,20 +392,18 @@ ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 
 
 class Trait(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a study found about a model, in one plain sentence with its number.
+    """One result of a study on a model, in one plain sentence with its number.
 
-    measure   the key of the row of the study's analysis that has the number; `facet`, `condition` and `against` are the
-              row's, too
-    rest      the number is what that row leaves of a whole
-    title     what the number is, in a few words that appear beside those of other studies
-    number    the estimate; NaN if there is none, and then its method says why
-    units     what its `n` counts ('issues')
-    exhibit   the key of the section of the study's report that shows it
-    within    the least and the most that it could be: the range of charts
-    scale     the title of the charts' axis, '' if its kind says enough; numbers of one scale share a chart
-    null      what it would be if there were nothing to find, None if that is not known; `null_is` says what kind of
-              number that is
-    caution   what to read along with it
+    measure   the measure of the number's row in the analysis; `facet`, `condition` and `against` come from the same row
+    rest      the number is 1 minus the row's number
+    title     the number in a few words, shown next to titles of other studies
+    number    the estimate; if it is NaN, its method gives the reason
+    units     what the number's `n` counts ('issues')
+    exhibit   the key of the section of the study's report that shows the number
+    within    the smallest and the largest possible value: the range of charts
+    scale     the title of the charts' axis, '' if the number's kind suffices; numbers with the same scale share a chart
+    null      the number without any effect, None if unknown; `null_is` describes this number
+    caution   a sentence to read with the trait
     """
 
     aspect: Aspect
@@ -413,20 +422,20 @@ class Trait(msgspec.Struct, frozen=True, kw_only=True):
     within: Range = SHARE
     scale: str = ""
     null: float | None = None
-    null_is: str = "as it would be if nothing moved it"
+    null_is: str = "the value without any effect"
     caution: str = ""
 
 
 def remaining(share: Estimate) -> Estimate:
-    """The rest of a whole without this share of it; the interval is reversed accordingly."""
+    """1 minus this proportion; the limits of the interval are swapped."""
     if isnan(share.value):
         return share
     return msgspec.structs.replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)
 
 
 def share_without_interval(count: float, n: int, why: str, nothing: str) -> Estimate:
-    """A share of `n` that has no interval, and `why` it has none; if `n` is 0 there is no share, for the reason
-    `nothing`."""
+    """A proportion of `n` units; `why` is the reason for the missing interval. If `n` is 0, the proportion is missing
+    too, and `nothing` is the reason."""
     if not n:
         return not_computed(nothing)
     return Estimate(count / n, nan, nan, n, NO_INTERVAL + why)
@@ -439,10 +448,10 @@ Analysis = TypeVar("Analysis")
 class Profiling(Generic[Analysis]):
     """A study's contribution to a profile.
 
-    `aspects` are those that it covers, so that a profile can say what would be known if it were run. `traits(analysis)`
-    gives what it found, model by model. `by_item` names those measures of the study's `Comparing`, means or ratios,
-    whose value for a single item is shown beside the findings of other studies on the same subject, and says of each in
-    a few words what it means.
+    `aspects` are the aspects that the study covers, so that a profile can name what a run of the study would add.
+    `traits(analysis)` gives the results, model by model. `by_item` describes, in a few words, measures of the study's
+    `Comparing` that are means or ratios. A profile shows their values for single items next to findings of other
+    studies on the same subject.
     """
 
     aspects: tuple[Aspect, ...]

@@ -13,10 +13,10 @@ _GONE = re.compile(r"\W*(?P<how>deleted|removed)(?:\s+by\s+[\w\s]{1,30})?\W*", r
 
 
 class Post(msgspec.Struct, frozen=True, gc=False):
-    """A submission. Texts are as received, escapes and all: `plain` makes them readable.
+    """A submission. Texts are as received, with escapes; `plain` makes them readable.
 
-    `created_utc` is in seconds since 1970, as a number or, in old dumps, as text; `flair` is the label that authors or
-    moderators gave it; `removed_by_category` says who took it down, None if nobody did.
+    `created_utc` is in seconds since 1970, as a number or, in old dumps, as text. `flair` is the label that authors or
+    moderators gave the post. `removed_by_category` names who removed the post, None if it was not removed.
     """
 
     id: str
@@ -33,9 +33,10 @@ class Post(msgspec.Struct, frozen=True, gc=False):
 
 
 class Comment(msgspec.Struct, frozen=True, gc=False):
-    """A comment. `link_id` names its post, `parent_id` what it answers: 't3_' and a post's id, 't1_' and a comment's.
+    """A comment. `link_id` names its post. `parent_id` names what the comment answers: 't3_' and a post's id, or 't1_'
+    and a comment's id.
 
-    Some archives give `parent_id` as a number if it is a comment's, and as null if it is the post's.
+    In some archives `parent_id` is a number if the parent is a comment, and null if it is the post.
     """
 
     id: str
@@ -52,12 +53,12 @@ class Comment(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def post(self) -> str:
-        """The id of the post that the comment is below."""
+        """The id of the comment's post."""
         return self.link_id.removeprefix("t3_")
 
     @property
     def top_level(self) -> bool:
-        """Whether it answers the post itself, not another comment."""
+        """Whether the comment answers the post itself, not another comment."""
         parent = self.parent_id
         return parent is None or (isinstance(parent, str) and (parent.startswith("t3_") or parent == self.link_id))
 
@@ -68,13 +69,13 @@ _BLANK = re.compile(r"&(?:#x200B|#8203|ZeroWidthSpace);|[\u200b\ufeff]", re.IGNO
 _NO_BREAK = re.compile(r"&(?:nbsp|#160|#xA0);|\xa0", re.IGNORECASE)
 _LINE_BREAK = re.compile(r"\r\n?|\u2028|\u2029")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_ODD = re.compile("[&\r\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xa0\u200b\u2028\u2029\ufeff]")  # most texts have none
+_ODD = re.compile("[&\r\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xa0\u200b\u2028\u2029\ufeff]")  # missing in most texts
 
 
 def plain(text: str | None) -> str:
-    """A text as its readers saw it: `&lt;`, `&gt;` and `&amp;`, which dumps and API deliver escaped, unescaped once;
-    spaces that were written as entities turned to spaces or left out, control characters left out, line breaks `\\n`,
-    surrounding space stripped. Markdown stays.
+    """A text as its readers saw it. Dumps and the API escape texts, so `&lt;`, `&gt;` and `&amp;` are unescaped once.
+    Spaces that were written as entities become spaces or are left out. Control characters are left out, line breaks are
+    `\\n`, and surrounding space is stripped. Markdown stays.
     """
     if not text or not _ODD.search(text):
         return (text or "").strip()
@@ -84,7 +85,7 @@ def plain(text: str | None) -> str:
 
 
 def seconds(created_utc: int | float | str) -> float | None:
-    """Seconds since 1970; None if the text is no finite number."""
+    """Seconds since 1970; None if the text is not a finite number."""
     try:
         value = float(created_utc)
     except (ValueError, OverflowError):
@@ -93,7 +94,8 @@ def seconds(created_utc: int | float | str) -> float | None:
 
 
 def is_gone(text: str) -> Literal["deleted", "removed"] | None:
-    """Whether a text is only the words that replace one: '[deleted]', '[ Removed by Reddit ]'."""
+    """Return how a text was deleted, if only a notice remains ('[deleted]', '[ Removed by Reddit ]'); otherwise
+    None."""
     match = _GONE.fullmatch(text) if len(text) < 60 else None
     if match is None:
         return None
@@ -101,5 +103,5 @@ def is_gone(text: str) -> Literal["deleted", "removed"] | None:
 
 
 def is_bot(author: str | None) -> bool:
-    """Whether an account belongs to the community's moderators or is a bot, by its name."""
+    """Whether the name of an account shows that the account is a bot or belongs to the community's moderators."""
     return author is not None and _BOT.fullmatch(author) is not None

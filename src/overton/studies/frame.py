@@ -1,4 +1,4 @@
-"""The analysis of a study: a table with a row for every number, and what else there is."""
+"""The analysis of a study: a table with a row for every number, and further tables."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ COLUMNS = {
 }
 """The columns of a row.
 
-`model`, `item` and `condition` are null if a number covers all of them. `condition` joins by ' / ' what else the number
-is for; `facet` names the facets whose values follow the condition there. `measure` is its key, as `overton compare`
-takes it. `variant` is one of those that a measure has, the leading one first. `against` is what a difference is from,
-null for a number. `clusters` counts what the interval is over. `p` is the corrected P value where a test decides. If
-there is no number or no interval, `why` says so."""
+`model`, `item` and `condition` are null if a number covers all of them. `facet` names the facets of a number, and
+`condition` has the condition and the facets' values, joined by ' / '. `measure` is the measure's key, as in `overton
+compare`. `variant` names the measure's variant; the preferred variant comes first. `against` is the other side of a
+difference, and null for other numbers. `clusters` is the number of clusters that the interval is over. `p` is the
+corrected p-value, if a test decides. `why` is the reason for a missing number or interval."""
 
 
 def as_frame(rows: Sequence[Sequence[Any]], columns: Mapping[str, type]) -> pl.DataFrame:
-    """Rows of cells as a frame with columns of these types."""
+    """Make a frame from rows of cells, with columns of these types."""
     import polars as pl
 
     kinds = {str: pl.String, float: pl.Float64, int: pl.Int64}
@@ -68,15 +68,15 @@ _renderers: list[Showing] = []
 
 
 def show_with(showing: Showing) -> None:
-    """Have notebooks show an analysis' summary as `showing` writes it, as HTML: studies write none."""
+    """Set the function that makes the HTML of an analysis' summary for notebooks. Studies themselves write no HTML."""
     _renderers[:] = [showing]
 
 
 class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One number: `measure` is its key, and the other columns are those of `estimates()`.
+    """One number of an analysis. Its columns are those of `estimates()`.
 
-    `number` is the estimate, of whose value, limits, `n` and method the row consists; `why` says why there is no number
-    or no interval.
+    `number` is the estimate, from which the row's value, limits, `n` and method come. `why` is the reason for a missing
+    number or interval.
     """
 
     model: str | None = None
@@ -97,7 +97,7 @@ class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> EstimateKey:
-        """The columns that no two rows of an analysis share."""
+        """The columns that identify a row of an analysis."""
         return (self.measure, self.model, self.item, self.facet, self.condition, self.variant, self.against)
 
     @property
@@ -117,18 +117,18 @@ class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def n(self) -> int:
-        """How many units are behind it."""
+        """The number of units that the number is computed from."""
         return self.number.n
 
     @property
     def method(self) -> str:
-        """How it was computed."""
+        """The method by which the number was computed."""
         method: str = number_of(self.number)["method"]
         return method
 
     @property
     def why(self) -> str | None:
-        """Why there is no number, or no interval."""
+        """The reason for a missing number or interval."""
         why: str | None = number_of(self.number)["why"]
         return why
 
@@ -143,7 +143,7 @@ def _by_variant(row: EstimateRow) -> Iterator[EstimateRow]:
 
 
 EstimateKey: TypeAlias = tuple[str, str | None, str | None, str | None, str | None, str, str | None]
-"""Measure, model, item, facet, condition, variant and what a difference is from."""
+"""Measure, model, item, facet, condition, variant and the other side of a difference."""
 
 
 def _finite(value: float) -> float | None:
@@ -153,8 +153,9 @@ def _finite(value: float) -> float | None:
 class DeclaredMeasure(msgspec.Struct, frozen=True):
     """A measure's declaration.
 
-    `range` has null for an end without a bound. `judge` names the role on whose labels the measure rests, '' for none.
-    `compared` says whether models are compared by it, with `margin` as the largest difference that counts as none.
+    `range` has null for an unbounded end. `judge` names the role whose labels the measure depends on, '' for none. If
+    `compared` is true, models are compared by the measure, and `margin` is the largest difference that is treated as
+    zero.
     """
 
     title: str
@@ -186,7 +187,7 @@ Cells: TypeAlias = dict[str, str | float | int | bool | None]
 
 
 def number_cells(number: Estimate) -> Cells:
-    """The columns of a row that a number gives: estimate, low, high, n, method, why."""
+    """The cells of a row that come from its number: estimate, low, high, n, method, why."""
     variant = number_of(number)
     low, high = variant["interval"]
     columns = {name: variant[name] for name in ("n", "method", "why")}
@@ -194,22 +195,23 @@ def number_cells(number: Estimate) -> Cells:
 
 
 LargeTable: TypeAlias = Any
-"""A Polars frame, for tables that may have a row for each of many units: they become cells only when they are
-written."""
+"""A Polars frame, for tables that may have a row for each of many units. It is converted to cells only for writing."""
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The analysis of a study that declares its measures: every number is a row of one table.
 
     rows        the table of estimates: see `estimates()`
-    measures    what each measure is, by its key
+    measures    the declaration of each measure, by its key
     counts      other results as tables by name, one mapping of cells for each row: see `tables`
     listed      tables that may have a row for each of many units, such as conversations
     models      the models that were measured, sorted
     warnings    to be read before any number
-    faults, self_agreement, weighing, chances  malformed replies, the judge's agreement with itself, whether shares are
-                means of probabilities, and what a judge's probabilities say of labels that measures count as written.
-                Their numbers are rows, too, and their counts are tables
+    faults      malformed replies. For this field and the next three, the numbers are also in `rows` and the counts in
+                `tables`
+    self_agreement  the judge's agreement with itself
+    weighing    whether proportions are means of probabilities
+    chances     a judge's probabilities of its labels, if measures count the labels as written
     """
 
     study: str
@@ -240,7 +242,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def cells(self) -> dict[str, tuple[Cells, ...]]:
-        """The same as mappings of cells."""
+        """The same tables as mappings of cells."""
         return {**self.counts, **{name: tuple(table.to_dicts()) for name, table in self.listed.items()}}
 
     @cached_property
@@ -251,13 +253,13 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def variant_rows(self) -> tuple[EstimateRow, ...]:
-        """The rows, with one for each variant of a number that is also corrected by human labels; the variant that
-        leads comes first."""
+        """The rows, with a further row for each variant of a number that human labels correct; the preferred variant
+        comes first."""
         return tuple(part for row in self.rows for part in _by_variant(row))
 
     @cached_property
     def places(self) -> dict[EstimateKey, int]:
-        """The place of each row by its key."""
+        """The index of each row in `rows`, by the row's key."""
         return {row.key: place for place, row in enumerate(self.rows)}
 
     @cached_property
@@ -269,7 +271,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {}
 
     def _rows_by(self, names: tuple[str, ...]) -> dict[tuple[str | None, ...], list[EstimateRow]]:
-        """The rows by their measure, facet and these columns."""
+        """The rows, grouped by measure, facet and these columns."""
         if names not in self._indexes:
             cells_of, found = attrgetter("measure", "facet", *names), defaultdict(list)
             for row in self.rows:
@@ -278,11 +280,12 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self._indexes[names]
 
     def rows_of(self, measure: str, facet: str | None = None, **where: str | None) -> list[EstimateRow]:
-        """The rows of a measure by a facet whose other columns are as given, in order."""
+        """The rows of a measure and facet with the values `where` in other columns, in order."""
         return list(self._rows_by(tuple(where)).get((measure, facet, *where.values()), ()))
 
     def row(self, measure: str, **where: str | None) -> EstimateRow | None:
-        """The row with exactly this key; None if there is none. By default the variant is 'plain' and all else null."""
+        """The row with exactly this key; None if there is none. By default, the variant is 'plain' and the other
+        columns are null."""
         names = ("model", "item", "facet", "condition", "variant", "against")
         model, item, facet, condition, variant, against = (where.get(name) for name in names)
         return self._row_of.get((measure, model, item, facet, condition, variant or "plain", against))
@@ -300,12 +303,13 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     ) -> Estimate:
         """One number, by its measure's key.
 
-        `model` and `condition` may be left out if only one is possible. Without `item` the number covers all items,
-        without `facet` all their values, and `against` names what a difference is from. Without `variant` it is the
-        number that leads: the corrected one with enough human labels, otherwise the plain one.
+        `model` and `condition` may be left out if the other arguments fit only one number. Without `item` the number
+        covers all items, and without `facet` all values of the facet. `against` names the other side of a difference.
+        Without `variant`, the result is the preferred number: the corrected one if there are enough human labels,
+        otherwise the plain one.
 
         Raises:
-            InputError: there is no such number, or more than one; names the nearest keys.
+            InputError: there is no such number, or more than one. The message names the most similar keys.
         """
         where = {"model": model, "item": item, "facet": facet, "condition": condition, "against": against}
         if variant is None and (row := self.row(measure, **where)) is not None:
@@ -324,20 +328,20 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         wanted = _spelled((measure, model, item, facet, condition, named, against))
         if found:
             several = "; ".join(_spelled(row.key) for row in found[:_MOST_NAMED])
-            raise InputError([Problem("estimate", wanted, f"is not one number, but {len(found)}: {several}")])
+            raise InputError([Problem("estimate", wanted, f"names {len(found)} numbers; choose one: {several}")])
         near = get_close_matches(wanted, map(_spelled, self._row_of), _MOST_NAMED, cutoff=0.0)
         raise InputError([Problem("estimate", wanted, f"there is no such number; the nearest are {'; '.join(near)}")])
 
     def estimates(self) -> pl.DataFrame:
-        """Every number in a row of its own, with the same columns for every study: `overton.studies.frame.COLUMNS`."""
+        """Every number in its own row, with the same columns for every study: `overton.studies.frame.COLUMNS`."""
         values = [(self.study, *(getattr(row, name) for name in list(COLUMNS)[1:])) for row in self.variant_rows]
         return as_frame(values, COLUMNS)
 
     def to_pandas(self) -> Any:
-        """The same as a pandas frame.
+        """The frame of `estimates()` as a pandas frame.
 
         Raises:
-            InputError: pandas or pyarrow, by which Polars makes it, is not installed.
+            InputError: pandas is not installed, or pyarrow, which Polars needs for the conversion.
         """
         if missing := [name for name in ("pandas", "pyarrow") if find_spec(name) is None]:
             reason = f"needs pandas and pyarrow; install what is missing: pip install {' '.join(missing)}"
@@ -345,7 +349,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.estimates().to_pandas()
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as values that JSON can hold: `models`, `warnings`, `measures`, `rows` and `tables`."""
+        """The analysis as values for JSON: `models`, `warnings`, `measures`, `rows` and `tables`."""
         made: dict[str, Any] = plain(self)
         return made
 
@@ -353,7 +357,8 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return f"Analysis of {self.study}({', '.join(self.models)}): estimates() has every number, to_json() everything"
 
     def _repr_html_(self) -> str | None:
-        """The terminal's summary for a notebook; None outside `overton`, so that the notebook shows text."""
+        """The terminal's summary as HTML for a notebook. None if no function makes the HTML (see `show_with`): then the
+        notebook shows text."""
         from overton.studies.registry import study_named
 
         measuring = study_named(self.study).measuring
@@ -361,7 +366,8 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def place_in_rows(analysis: Analysis, place: tuple[str | int | None, ...]) -> tuple[str | int | None, ...] | None:
-    """Where an analysis has the plain number of a measure, model, condition, facet and other side; None if nowhere."""
+    """The location of a plain number in an analysis; None if there is no such number. `place` has the number's measure,
+    model, condition, facet, and the other side of a difference."""
     measure, model, condition, facet, against = [None if part is None else str(part) for part in place]
     found = analysis.places.get((measure or "", model, None, facet, condition, "plain", against))
     return None if found is None else ("rows", found, "number")
@@ -379,7 +385,7 @@ def _spelled(key: EstimateKey) -> str:
 
 
 class AnyAnalysis(Protocol):
-    """An analysis whose study is named at run time; its other fields are the study's own."""
+    """An analysis of a study that is known only at run time. Its further fields depend on the study."""
 
     def estimates(self) -> pl.DataFrame:
         """Every number in a row of its own; see `Analysis.estimates`."""

@@ -1,7 +1,8 @@
-"""Declared measures corrected by human labels of their units, each of which has one label.
+"""Correction of declared measures with human labels, for units that have one label each.
 
-A study makes its units once from the judge's labels, and once for each label that people could have given. The rest
-follows: the number of every model and condition, corrected, in the analysis and in comparisons.
+A study computes its units' values from the judge's labels, and again as if all units had the same label, for each label
+in turn. From these values, Overton corrects the number of every model and condition, in the analysis and in
+comparisons.
 """
 
 from __future__ import annotations
@@ -30,15 +31,16 @@ class FrameCase(UnitCase):
     """Declared measures of units that have one label each, from the judge and from people.
 
     measures  the measures that are corrected
-    sides     the facet of those among them that are a difference of two sides, and the names of both; empty if there is
-              none
+    sides     the facet of measures that are a difference between two sides, and the names of both sides; empty if there
+              is no such measure
     settings  [U] each unit's model and condition
-    judge     by measure, each unit's value from the judge's labels [U], NaN if it has none
-    human     by measure, its values if people gave it the first label, the second, and so on [U, S]
-    label     [U] the judge's label by its number; S if it gave none
+    judge     by measure, each unit's value from the judge's labels [U], NaN if the unit has no value
+    human     by measure, each unit's value for each label that people could have given [U, S]
+    label     [U] the index of the judge's label; S if the judge gave no label
     usual     the condition that is not named in keys and groups
 
-    A unit that the judge's other labels leave out, such as a pair in which no answer complies, is left out of both.
+    A unit that the judge's other labels exclude, such as a pair in which no answer complies, is left out of `judge` and
+    of `human`.
     """
 
     measures: Sequence[Measure]
@@ -66,12 +68,13 @@ class FrameCase(UnitCase):
         people: People,
         usual: str,
     ) -> FrameCase:
-        """From frames with the same units in the same order: the first by the judge's labels, the others by each label.
+        """Make a case from frames with the same units in the same order. The first frame uses the judge's labels. There
+        is one further frame for each possible label; in it, all units have this label.
 
-        Corrected are the `headlines` over all units, and those that are differences of two sides if any unit has a
-        side. Units of the `kind` have an `id`. `judged` has the judge's label, one of `labels`, by this `id`. Numbers
-        of other conditions than the `usual` one name their condition. People's labels of things that are not among
-        the units are left out.
+        The first of the two `headlines` has measures over all units. The second has differences between two sides,
+        which are corrected only if at least one unit belongs to a side. `judged` has the judge's label of each unit of
+        the `kind`, by the unit's `id`; the label is one of `labels`. Keys of numbers name the condition, unless it is
+        the `usual` one. Human labels for other ids are ignored.
         """
         of_units, of_sides = headlines
         has_sides = frames[0].has_units(of_sides)
@@ -107,39 +110,40 @@ class FrameCase(UnitCase):
 
     @property
     def how(self) -> str:
-        """Each unit has one label, so that it has no errors that could cluster."""
+        """The method of correction, for units that have one label each."""
         return "single labels"
 
     @property
     def clustering(self) -> str:
-        """Nothing to say."""
+        """Empty, because units with one label cannot have clustered errors."""
         return ""
 
     @cached_property
     def labelled(self) -> LabelledUnits:
-        """The units, each a row of its own."""
+        """The units, with one row for each unit."""
         return LabelledUnits(self.people, self.place, np.arange(len(self.settings)), self.resampling)
 
     @property
     def readings(self) -> DoublyLabelled:
-        """The units that both labelled."""
+        """The units that both the judge and people labelled."""
         return self.labelled.readings(self.label, self.people.value.shape[1] + 1)
 
     @property
     def plain(self) -> Mapping[str, Floats]:
-        """Each measure by the judge alone [U]."""
+        """Each measure from the judge's labels alone [U]."""
         return self.judge
 
     @cached_property
     def of_people(self) -> Mapping[str, Floats]:
-        """Each measure by people alone [U]: the mean over their labels if they differ."""
+        """Each measure's values [U] from human labels alone. If the labels of a unit differ, its value is the mean over
+        them."""
         found = {name: np.full(len(self.settings), np.nan) for name in self.human}
         for name, values in self.human.items():
             found[name][self.place] = (values[self.place] * self.people.value).sum(1)
         return found
 
     def absent(self, name: str) -> str:
-        """Why there is no corrected number."""
+        """The reason for a missing corrected number."""
         return f"{len(self.place)} units have human labels, and {WHOLE} are needed"
 
     @cached_property
@@ -165,11 +169,11 @@ class FrameCase(UnitCase):
         return self._declared(name).within
 
     def is_share(self, name: str) -> bool:
-        """Whether a measure is a share of units."""
+        """Whether a measure is a proportion of units."""
         return self.within(name) == SHARE
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
-        """A measure of some units as the analysis has it."""
+        """The uncorrected number of some units, as the analysis has it."""
         known = self._measured_units(name, units)
         cluster = np.unique(self.resampling.cluster[known], return_inverse=True)[1]
         if not known.any():

@@ -1,9 +1,9 @@
-"""Units of a study, one row each, and numbers over them by any grouping.
+"""A study's units, with one row per unit, and numbers over groups of units.
 
-A study turns records into units once (`rows.py`): a pair of answers, a conversation, a thread in a condition. Each
-value has a column of its own. A `Measure` names the column, and a `Frame` gives its estimates, standard deviations and
-contributions, by model, condition and whatever else the units are grouped by. Intervals are over clusters, by the one
-rule (`overton.statistics.jackknife`).
+A study turns its records into units once (`rows.py`). A unit is, for example, a pair of answers, a conversation, or a
+thread in a condition. Each value has its own column. A `Measure` names the column, and a `Frame` gives its estimates,
+standard deviations and contributions, by model, condition and any other grouping of the units. Intervals are over
+clusters, by Overton's usual rule (`overton.statistics.jackknife`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from overton.studies.unit_cells import (
 from overton.studies.units import Units
 
 _AT_ONCE = 256
-"""Groups that are computed at a time: memory use is their number times that of their clusters."""
+"""The number of groups that are computed at a time. Memory use grows with the product of the numbers of groups and
+clusters."""
 
 
 class _Arrays(NamedTuple):
@@ -54,12 +55,13 @@ class _Arrays(NamedTuple):
 
 @dataclass(frozen=True)
 class Frame:
-    """The units of one view of some results, and the rule for intervals.
+    """The units from some results, and the rule for intervals. Each view of the results, such as the view without
+    malformed replies, has its own frame.
 
-    `measures` are all that the study declares. `settings` are the models with each of their conditions, by default
-    those that have units. They have a row for each measure even without units, but none for a difference of sides.
-    Measures whose units, or whose column, a view does not have are left out.
-    Units of all models together have settings of their own.
+    `measures` are all measures that the study declares. `settings` are pairs of a model and a condition, by default all
+    pairs with units. Each setting has a row for each measure, even if the setting has no units. Differences between
+    sides have rows only for groups with units. A measure is left out if the view lacks the measure's units or column.
+    Units of all models together have separate settings.
     """
 
     units: Mapping[str, Units]
@@ -76,14 +78,14 @@ class Frame:
 
     @cached_property
     def _known(self) -> dict[str, list[tuple[str, str]]]:
-        """The models with each of their conditions that each kind of units has."""
+        """The pairs of a model and a condition that each kind of units has."""
         return {
             kind: units.table.select(MODEL).unique().select(pl.col(MODEL).cast(pl.String)).sort(MODEL).rows()
             for kind, units in self.units.items()
         }
 
     def has(self, measure: Measure) -> bool:
-        """Whether the view has a measure's units and their column."""
+        """Whether the view has a measure's units and the measure's column."""
         return measure.units in self.units and measure.column in self.units[measure.units].table.columns
 
     def rows(self, groupings: Iterable[Grouping]) -> Iterator[EstimateRow]:
@@ -102,7 +104,7 @@ class Frame:
 
     @cached_property
     def together(self) -> Frame:
-        """The same units as those of all models together."""
+        """The same units, with all models treated as one."""
         units = {
             kind: replace(units, table=units.table.with_columns(model=ALL_MODELS)) for kind, units in self.units.items()
         }
@@ -111,7 +113,7 @@ class Frame:
         return made
 
     def settings_of(self, kind: str) -> list[tuple[str, str]]:
-        """The settings of a kind of units: those of all models together, or those of single models."""
+        """The settings of a kind of units, which are either for all models together or for single models."""
         known = self._known[kind]
         if self.units[kind].sparse:
             return known
@@ -119,7 +121,8 @@ class Frame:
         return [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
 
     def has_units(self, grouping: Grouping) -> bool:
-        """Whether any unit has values of a grouping's facets: true without facets, false without measures."""
+        """Whether any unit has values of all facets of a grouping. For a grouping without facets, whether it has
+        measures."""
         if not grouping.by:
             return bool(grouping.measures)
         has_values = pl.all_horizontal(pl.col(column).is_not_null() for column in grouping.by.values())
@@ -127,17 +130,17 @@ class Frame:
         return any(bool(self.units[kind].table.select(has_values.any()).item()) for kind in kinds)
 
     def sides_of(self, grouping: Grouping) -> tuple[str, str, str]:
-        """The facet of a grouping's two sides, and the names of both."""
+        """The facet that has a grouping's two sides as values, and the names of the two sides."""
         (facet, column), kind = list(grouping.by.items())[-1], grouping.measures[0].units
         table = self.units[kind].table
         first, second = (table.filter(pl.col(f"{column}_place") == at)[column].first() for at in (0, 1))
         return facet, str(first), str(second)
 
     def values_by_id(self, kind: str, groupings: Sequence[Grouping]) -> pl.DataFrame:
-        """The units of a kind that have an `id`, with a column for the value of each measure, by its name.
+        """The units of a kind, by `id`, with a column for the value of each measure.
 
-        Measures of other kinds have the values of their units with the same `id`: for differences of two sides, of the
-        unit of the first side.
+        If a measure is about another kind of units, its value comes from the unit of that kind with the same `id`. If a
+        measure is a difference between two sides, its value comes from the unit of the first side.
         """
         units = self.units[kind]
         table = units.table.select("id", *MODEL, units.cluster).with_columns(as_texts())
@@ -159,9 +162,10 @@ class Frame:
     ) -> Iterator[EstimateRow]:
         """A row for each measure and group of units.
 
-        Groups are models and conditions, each value of the facets in `by`, and with `by_item` each cluster. `also` are
-        values of the first facet that have rows even without units. With `deviations`, which groups by items do not
-        have, the standard deviation (n - 1) over units has a row of the variant 'sd'.
+        A group has one model, one condition and one value of each facet in `by`; with `by_item`, also one cluster. If
+        `also` lists values of the first facet, each of them has rows even if it has no units. With `deviations`, each
+        group has a further row of the variant 'sd': the standard deviation over the group's units (divisor n - 1).
+        Groups by item have no such row.
         """
         by, facet = by or {}, _facet(by or {})
         for kind, own in _by_units(measures):
@@ -184,13 +188,14 @@ class Frame:
                         yield self._row(measure, facet, Group(*setting), self._none(measure), 0)
 
     def _unless_void(self, kind: str, number: Estimate, *, void: bool) -> Estimate:
-        """A number, or that there is none for the reason that all units are void."""
+        """Return the number. If all units are void, return a missing number that gives the reason."""
         return not_computed(self.units[kind].void, level=number.level) if void and not number.n else number
 
     def _finished(
         self, row: EstimateRow, measure: Measure, setting: tuple[str, str], cluster: Callable[[], str]
     ) -> EstimateRow:
-        """A row with what the study knows of its number besides the units' values; `cluster` gives its only one."""
+        """Let the study complete a row's number with facts that the units' values do not show. If the row has only one
+        cluster, `cluster` returns its name."""
         finisher = self.units[measure.units].finisher
         if finisher is None:
             return row
@@ -200,7 +205,7 @@ class Frame:
     def _estimates_by_item(
         self, kind: str, measures: Sequence[Measure], by: By, also: Sequence[str], *, by_item: bool
     ) -> Iterator[EstimateRow]:
-        """The same where clusters have numbers of their own, or some groups have rows even without units."""
+        """The rows of `estimates` if clusters have their own rows, or if some groups have rows even without units."""
         facet = _facet(by)
         for groups, sums in self._arrays(kind, measures, by, by_item=by_item, also=also):
             for measure in measures:
@@ -215,11 +220,13 @@ class Frame:
         by_item: bool = False,
         names: tuple[str, str] | None = None,
     ) -> Iterator[EstimateRow]:
-        """A row for each measure and group of units with two sides: the first side's number minus the second's.
+        """A row for each measure and each group of units with two sides: the first side's number minus the second
+        side's.
 
-        The last facet of `by` names the sides. Its column has a second one, `COLUMN_place`, which is 0 for units of the
-        first side and 1 for those of the second. Each cluster is left out of both numbers. `names` are the two sides if
-        there are rows even without units. The number of a `signed` measure is its mean over the first side.
+        The two sides are values of the last facet of `by`, in a column COLUMN. A second column, `COLUMN_place`, is 0
+        for units of the first side and 1 for units of the second. The jackknife leaves each cluster out of both
+        numbers. If `names` gives the names of the two sides, groups have rows even if they have no units. For a
+        `signed` measure, the number is the mean over the first side.
         """
         *outer, (_, column) = by.items()
         place, facet = f"{column}_place", _facet(by)
@@ -238,8 +245,8 @@ class Frame:
                         yield self._row(measure, facet, group, numbers[at], clusters[at], other)
 
     def contributions(self, measure: Measure, keep: pl.Expr | None = None) -> dict[tuple[str, str], Contribution]:
-        """Each cluster's contribution to a measure, by model and condition: sums, and the parts that failed or were
-        refused. Models and conditions without units are left out. `keep` says which units count."""
+        """Each cluster's contribution to a measure, by model and condition: sums, and the parts of failed and refused
+        units. Models and conditions without units are left out. `keep` selects the units that count."""
         units = self.units[measure.units]
         value, has_value = value_of(measure, units.weight), pl.col(measure.column).is_not_null()
         weight = pl.col(measure.weight or units.weight) if measure.weight or units.weight else pl.lit(1.0)
@@ -270,9 +277,10 @@ class Frame:
         return {setting: units.finisher.contribution(made, *setting) for setting, made in found.items()}
 
     def sums(self, measure: Measure, by: By | None = None) -> dict[tuple[str, ...], ClusterSums]:
-        """A measure's sums by model, condition and values of the facets in `by`, all over the same clusters, sorted.
+        """A measure's sums for each model, condition and value of the facets in `by`, sorted. All are over the same
+        clusters.
 
-        They serve numbers that compare groups in other ways than `differences`.
+        Use them for comparisons of groups that `differences` does not offer.
         """
         kind = self._cells(measure.units)
         cells = kind.grouped(by or {})
@@ -281,8 +289,8 @@ class Frame:
         return {name: ClusterSums(*(part[:, at] for part in sums)) for at, name in enumerate(cells.names)}
 
     def gaps(self, first: Measure, second: Measure, by: By) -> dict[tuple[str, ...], tuple[Estimate, int]]:
-        """The first measure minus the second of each model, condition and values of the facets in `by`, each cluster
-        left out of both; and the smaller number of clusters."""
+        """For each model, condition and value of the facets in `by`: the first measure minus the second, and the
+        smaller number of clusters. The jackknife leaves each cluster out of both numbers."""
         sums = [self.sums(measure, by) for measure in (first, second)]
         alike: dict[bytes, list[tuple[str, ...]]] = {}
         for group in sums[0]:
@@ -295,9 +303,10 @@ class Frame:
         return {group: made[group] for group in sums[0]}
 
     def against(self, other: Frame, measures: Iterable[Measure], nothing: str) -> Iterator[EstimateRow]:
-        """Each measure in another view, and its number here minus the one there, by model and condition.
+        """Two rows for each measure, model and condition: the number in `other`, and the number in this frame minus the
+        number in `other`.
 
-        `nothing` says why there is no number in the other view if no unit there has a value.
+        `nothing` is the reason for a missing number if no unit in `other` has a value.
         """
         for measure in measures:
             there = replace(measure, nothing=nothing)
@@ -308,7 +317,8 @@ class Frame:
                 yield self._difference(*both, setting, other.variant, wider=True)
 
     def between_conditions(self, measure: Measure) -> Iterator[EstimateRow]:
-        """Each model's number in every two conditions in which it has one: the first minus the second."""
+        """Each model's number in one condition minus its number in another, for every pair of conditions with
+        numbers."""
         settings = self.settings_of(measure.units)
         if len(settings) == len({model for model, _ in settings}):
             return
@@ -331,8 +341,8 @@ class Frame:
         )
 
     def counts(self, kind: str, by: By) -> pl.DataFrame:
-        """How many known units and clusters each group has: `model`, `condition`, the facets' columns, `units` and
-        `clusters`, sorted."""
+        """The numbers of known units and of their clusters in each group. The columns are `model`, `condition`, those
+        of the facets, `units` and `clusters`; the rows are sorted."""
         columns, cluster = [*MODEL, *by.values()], self.units[kind].cluster
         known = self._cells(kind).table.filter("known").drop_nulls(columns)
         counted = known.group_by(columns).agg(
@@ -343,9 +353,9 @@ class Frame:
     def unit_counts(self, facets: Iterable[str]) -> tuple[Cells, ...]:
         """The rows of the table 'counts' for the first kind of units.
 
-        A row for each model and condition has the number of known units and of their clusters, and how many units
-        `failed`. `labels` were requested for all others, of which some are `unread`. A row for each value of a facet
-        has units and clusters.
+        A row of a model and condition has the numbers of known units, of their clusters, and of units that `failed`.
+        `labels` is the number of units that did not fail, because labels were requested for exactly these units.
+        `unread` counts labels that could not be parsed. A row of a facet's value has the numbers of units and clusters.
         """
         (kind, units), *_ = self.units.items()
         clusters, columns = units.clusters or self.jackknife.unit, units.table.columns
@@ -370,7 +380,7 @@ class Frame:
         return tuple(cells)
 
     def _cells(self, kind: str) -> UnitCells:
-        """The cells of a kind of units: units are gone through once for all groupings."""
+        """The cells of a kind of units. Overton computes them once for all groupings."""
         if kind not in self._every_kind:
             own = [measure for measure in self.measures if measure.units == kind and self.has(measure)]
             self._every_kind[kind] = UnitCells(self.units[kind], own, self.jackknife)
@@ -390,8 +400,9 @@ class Frame:
         also: Sequence[str] = (),
         side: tuple[str, int] | None = None,
     ) -> Iterator[_Arrays]:
-        """The sums of the groups of each model and condition, some groups at a time; of one side only if `side` names a
-        column and its value. A group that is known to have units on either side is among those of both."""
+        """The sums of the groups of each model and condition, some groups at a time. With `side` (a column and its
+        value), the sums are over the units of that side only. A group with known units on one side is listed for both
+        sides."""
         units = self.units[kind]
         cluster = units.cluster
         columns = [*by.values(), *([cluster] if by_item else [])]
@@ -421,7 +432,7 @@ class Frame:
                 yield _Arrays(own, _sums_of(table, measures, columns, some))
 
     def _names_of_sides(self, by: By, *, by_item: bool) -> dict[Group, tuple[str, str]]:
-        """The names of the first and second side of each group that has both; of units of any kind."""
+        """The names of the first and second side of each group that has both sides, from units of all kinds."""
         *outer, (_, column) = by.items()
         found: dict[Group, tuple[str, str]] = {}
         for kind, units in self.units.items():
@@ -463,7 +474,8 @@ class Frame:
         )
 
     def _resampling(self, *sums: ClusterSums) -> tuple[Resampling | None, list[ClusterSums]]:
-        """Intervals over the clusters that say something in any of these, and the sums of those clusters."""
+        """The rule for intervals over the clusters with values in any of `sums`, and the sums of these clusters. The
+        rule is None if no cluster has a value."""
         speaks: Flags = np.asarray(np.concatenate([each.below for each in sums], axis=1).any(1), bool)
         if not speaks.any():
             return None, list(sums)
@@ -477,7 +489,8 @@ class Frame:
         return over.ratios([kept], measure.nothing, measure.within)[0], clusters
 
     def _gaps(self, measure: Measure, first: ClusterSums, second: ClusterSums) -> tuple[list[Estimate], list[int]]:
-        """The first's ratios minus the second's, each cluster left out of both; `n` is the smaller count."""
+        """The ratios of `first` minus those of `second`, and the smaller numbers of clusters. The jackknife leaves each
+        cluster out of both ratios; `n` is the smaller count."""
         over, kept = self._resampling(first, second)
         clusters = np.minimum(*(np.count_nonzero(each.below, axis=0) for each in (first, second))).tolist()
         if over is None:
@@ -494,41 +507,45 @@ class Frame:
 
 
 def _speaking(sums: ClusterSums, speaks: Flags) -> ClusterSums:
-    """The sums of some clusters only."""
+    """The sums of only those clusters that `speaks` marks."""
     if speaks.all():
         return sums
     return ClusterSums(sums.above[speaks], sums.below[speaks], None if sums.many is None else sums.many[speaks])
 
 
 def _side_by_side(sums: Sequence[ClusterSums]) -> ClusterSums:
-    """The sums of single groups as those of several."""
+    """Combine the sums of single groups into one array with a column for each group."""
     above, below, many = zip(*sums, strict=True)
     return ClusterSums(np.stack(above, 1), np.stack(below, 1), None if many[0] is None else np.stack(many, 1))
 
 
 def is_first(grouping: Grouping) -> pl.Expr:
-    """Which units are of the first of a grouping's two sides."""
+    """An expression that is true for units of the first of a grouping's two sides."""
     return pl.col(f"{list(grouping.by.values())[-1]}_place") == 0
 
 
 def compared(contributions: Iterable[tuple[Measure, Mapping[tuple[str, str], Contribution]]], plain: str) -> Sides:
-    """Contributions by model, for a comparison of models: a measure in a condition is a measure of its own.
+    """Contributions by model, for a comparison of models. Each measure in each condition is treated as a separate
+    measure.
 
-    A measure in a condition is named by its key, then the condition with '_' for '-' and '+'. That of the `plain`
-    condition has no ending, and it alone is a headline; if no condition is plain, all are.
+    The name of the separate measure is the original measure's key, followed by the condition, in which '_' replaces '-'
+    and '+'. The `plain` condition adds nothing to the name, and only measures in the plain condition are headlines. If
+    no condition is plain (''), measures in all conditions can be headlines.
     """
     found: dict[str, list[Contribution]] = {}
     every = [(*setting, measure, made) for measure, by in contributions for setting, made in by.items()]
     for model, condition, measure, made in sorted(every, key=lambda entry: entry[:2]):
-        found.setdefault(model, []).append(replace(made, measure=_in_condition(measure, condition, plain)))
+        found.setdefault(model, []).append(replace(made, measure=measure_in(measure, condition, plain)))
     return found
 
 
-def _in_condition(measure: Measure, condition: str, plain: str) -> Measure:
+def measure_in(measure: Measure, condition: str, plain: str) -> Measure:
+    """Make a separate measure for a condition. In the `plain` condition, the measure is unchanged."""
     if condition == plain:
         return measure
     title, leads = f"{measure.title}, {condition}", measure.leads and not plain
-    return replace(measure, name=key_in(measure.name, condition, plain), title=title, leads=leads)
+    phrase = f"{measure.words} in the condition '{condition}'"
+    return replace(measure, name=key_in(measure.name, condition, plain), title=title, leads=leads, phrase=phrase)
 
 
 def _facet(by: By) -> str | None:
@@ -543,7 +560,7 @@ def _by_units(measures: Iterable[Measure]) -> Iterator[tuple[str, list[Measure]]
 
 
 def no_contribution(measure: Measure) -> Contribution:
-    """The contribution of a model without any value, with the reason."""
+    """The contribution of a model without any value. It has the measure's reason for a missing number."""
     return Contribution(measure, (), np.empty((0, 2)), why=measure.nothing)
 
 
@@ -559,7 +576,7 @@ def _sums_of(
     columns: Sequence[str],
     names: Sequence[tuple[str, ...]],
 ) -> dict[str, ClusterSums]:
-    """Each measure's sums by cluster and group, the groups being those with these `names` in these `columns`."""
+    """Each measure's sums by cluster and group. `names` has the values of each group in `columns`."""
     if summed is None:
         return {measure.name: ClusterSums(*(np.zeros((1, len(names))) for _ in range(2))) for measure in measures}
     if columns:

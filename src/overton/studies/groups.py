@@ -1,4 +1,4 @@
-"""Rows put into groups: those with the same values in some columns."""
+"""Groups of rows that have the same values in some columns."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import polars as pl
 from overton.statistics.arrays import AnyInts, Flags, Ints
 
 _SPARSE = 8
-"""Numbers of which fewer than one in so many occurs are sorted; otherwise those that occur are marked, which takes a
-fraction of the time."""
+"""If there are at most this many possible numbers per row, an array marks the numbers that occur. This takes a fraction
+of the time of sorting. Otherwise the numbers are sorted."""
 
 
 class Groups(NamedTuple):
-    """The group of each row [N], numbered in sorted order, and one row of each group [G]: its first."""
+    """The group of each row [N], numbered in sorted order, and the first row of each group [G]."""
 
     of: Ints
     first: Ints
 
 
 def number_groups(columns: Sequence[AnyInts]) -> Groups:
-    """The groups of rows with the same numbers in all columns."""
+    """Group the rows that have the same numbers in all columns."""
     key = columns[0] - columns[0].min(initial=0)
     for column in columns[1:]:
-        lowest = int(column.min(initial=0))  # numbers may be negative: no two combinations may share one
+        lowest = int(column.min(initial=0))  # numbers may be negative; each combination needs its own key
         width = int(column.max(initial=0)) - lowest + 1
         if int(key.max(initial=0)) > np.iinfo(np.int64).max // (width + 1) - 1:
             key = _ranks(key)
@@ -38,7 +38,7 @@ def number_groups(columns: Sequence[AnyInts]) -> Groups:
 
 
 def _ranks(numbers: AnyInts) -> Ints:
-    """Dense ranks from 0 of numbers that are not negative."""
+    """Dense ranks, from 0, of non-negative numbers."""
     span = int(numbers.max(initial=-1)) + 1
     if span <= _SPARSE * len(numbers):
         occurs: Flags = np.zeros(span, bool)
@@ -48,7 +48,7 @@ def _ranks(numbers: AnyInts) -> Ints:
 
 
 def numbers_of(column: pl.Series) -> Ints:
-    """Numbers in the order of a column's values, the least for null."""
+    """Numbers in the order of a column's values; null has the lowest number."""
     numbers = column.to_physical() if column.dtype == pl.Enum else column
     if not (numbers.dtype.is_integer() or numbers.dtype == pl.Boolean):
         numbers = numbers.rank("dense")

@@ -1,8 +1,10 @@
-"""Guards around the code of other packages' studies: whatever it raises becomes one error that names its own line.
+"""Guards around the code of other packages' studies. They turn anything that this code raises into one error, which
+names the line of the code.
 
-Only this file catches everything, because a package may raise anything: a panic of a Rust library, a pytest skip and
-`SystemExit` do not derive from `Exception`. An interrupt by the user, a cancellation by the event loop and Overton's
-own errors pass. Prints go to standard error, because standard output carries the results that other programs read.
+Only this file catches all exceptions, because a package may raise anything: a panic of a Rust library, a pytest skip
+and `SystemExit` do not derive from `Exception`. An interrupt by the user, a cancellation by the event loop and
+Overton's own errors are raised unchanged. Prints go to standard error, because standard output carries results for
+other programs.
 """
 
 from __future__ import annotations
@@ -24,21 +26,21 @@ from overton.untrusted import visible, visible_line
 
 _MAX_REASON_CHARACTERS = 300
 _MAX_VALUES = 100_000
-"""Most values that are taken from what a function yields, so that an endless generator ends in an error."""
+"""The largest number of values that a function may yield. An endless generator therefore ends in an error."""
 
 Check = Callable[[Any], Any]
-"""Returns a value as the caller wants it, or raises `WrongValue`."""
+"""A function that returns a value as its caller needs it, or raises `WrongValue`."""
 
 
 class WrongValue(Exception):
-    """A value of a type that cannot be used; the message continues 'it returned'."""
+    """An error for a value that cannot be used. Its message continues the words 'it returned'."""
 
 
 class _StandardError(io.TextIOBase):
-    """A stand-in for standard output, so that what a study prints cannot get between results."""
+    """A replacement for standard output, which keeps the prints of a study out of the results."""
 
     def write(self, text: str) -> int:
-        """Write to standard error, made visible."""
+        """Write to standard error, with control characters made visible."""
         with suppress(AttributeError):  # a process can be started without standard error
             sys.stderr.write(visible(text))
         return len(text)
@@ -60,9 +62,9 @@ def _note_interrupt(number: int, frame: object) -> None:
 
 @contextmanager
 def _count_interrupts() -> Iterator[None]:
-    """Tell the user's Ctrl-C from a KeyboardInterrupt that the code raises: only the former comes as a signal.
+    """Distinguish the user's Ctrl-C from a KeyboardInterrupt that the code raises: only Ctrl-C comes as a signal.
 
-    If the process has a handler of its own (as in an event loop), that one stays.
+    If the process has its own signal handler (as in an event loop), this handler stays.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -77,17 +79,17 @@ def _count_interrupts() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Guard:
-    """Runs code of one study: `study` names it for messages, `package` is the top-level module that it is in."""
+    """A guard that runs the code of one study. `study` is its name in messages, and `package` its top-level module."""
 
     study: str
     package: str = ""
 
     @contextmanager
     def running(self, call: str, function: object = None) -> Iterator[None]:
-        """Run the study's code in the block; `call` says what is called, `function` is it.
+        """Run the study's code in the block. `function` is the function called, and `call` describes the call.
 
         Raises:
-            StudyError: it raised anything but an error of Overton's or the user's interrupt.
+            StudyError: the code raised anything except an Overton error or an interrupt by the user.
         """
         before = _interrupts
         try:
@@ -103,7 +105,7 @@ class Guard:
             raise self.error(call, error, function) from error
 
     def error(self, call: str, error: BaseException, function: object = None) -> StudyError:
-        """The error for what the study's code raised."""
+        """Make the error for an exception that the study's code raised."""
         said = visible_line(str(error)).strip()[:_MAX_REASON_CHARACTERS]
         if isinstance(error, WrongValue):
             reason = f"it returned {said}"
@@ -114,7 +116,8 @@ class Guard:
         return StudyError(self.study, call, self._raised_at(error) or self._defined_at(function), reason)
 
     def _raised_at(self, error: BaseException) -> str:
-        """The innermost line of the package that the error came through, '' if there is none."""
+        """The innermost line of the package in the error's traceback, '' if the traceback has no line of the
+        package."""
         found = ""
         for frame, line in traceback.walk_tb(error.__traceback__):
             module = str(frame.f_globals.get("__name__", ""))
@@ -123,8 +126,8 @@ class Guard:
         return found
 
     def _defined_at(self, function: object) -> str:
-        """Where a function of the package is defined, '' if that is unknown or elsewhere."""
-        function = getattr(function, "func", function)  # of a functools.partial
+        """The line that defines a function of the package, '' if it is unknown or outside the package."""
+        function = getattr(function, "func", function)  # the function in a functools.partial
         code = getattr(function, "__code__", None) or getattr(getattr(function, "__call__", None), "__code__", None)  # noqa: B004 (not a test: the method's code is wanted)
         module = str(getattr(function, "__module__", ""))
         if code is None or module.partition(".")[0] != self.package:
@@ -133,7 +136,7 @@ class Guard:
 
 
 def _location(module: str, file: str, line: int) -> str:
-    """A file and line as seen from the folder in which the package is: 'my_package/asking.py:41'."""
+    """A file and line, relative to the folder that contains the package: 'my_package/asking.py:41'."""
     parts = file.replace("\\", "/").split("/")
     depth = module.count(".") + 1 + (parts[-1] == "__init__.py")
     return f"{'/'.join(parts[-depth:])}:{line}"
@@ -141,7 +144,7 @@ def _location(module: str, file: str, line: int) -> str:
 
 @dataclass(frozen=True)
 class GuardedCall:
-    """A function of a study, guarded. `called` is its place in the declaration; `check` looks at what it returns."""
+    """A guarded function of a study. `called` is its name in messages, and `check` checks its return value."""
 
     guard: Guard
     called: str
@@ -149,10 +152,9 @@ class GuardedCall:
     check: Check
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        """Call it.
+        """Call the function.
 
-        Raises:
-            StudyError: it failed, or returned a value that cannot be used.
+        Raises: StudyError: the function failed, or returned a value that cannot be used.
         """
         call = _name_call(self.called, given)
         with self.guard.running(call, self.__wrapped__):
@@ -161,7 +163,8 @@ class GuardedCall:
 
 @dataclass(frozen=True)
 class GuardedIteration(GuardedCall):
-    """A function that yields many values, guarded at each step: they are never all in memory."""
+    """A guarded function that yields many values. Each step has its own guard, so the values need not all be in
+    memory."""
 
     def __call__(self, *given: Any, **named: Any) -> Iterator[Any]:
         """Yield the values, each checked.
@@ -183,14 +186,14 @@ class GuardedIteration(GuardedCall):
 
 @dataclass(frozen=True)
 class GuardedAsync(GuardedCall):
-    """An async function of a study, guarded."""
+    """A guarded async function of a study."""
 
     async def __call__(self, *given: Any, **named: Any) -> Any:
-        """Call it and wait for the result.
+        """Call the function and wait for its result.
 
         Raises:
-            StudyError: see `GuardedCall`; also if it does not handle a call that failed.
-            OvertonError: anything else that `ask` raised.
+            StudyError: see `GuardedCall`; or the function does not handle a failed call.
+            OvertonError: `ask` raised another error.
         """
         call = _name_call(self.called, given)
         with self.guard.running(call, self.__wrapped__):
@@ -203,10 +206,11 @@ class GuardedAsync(GuardedCall):
 
 
 class _Steps:
-    """An awaitable of a study, guarded step by step.
+    """An awaitable of a study, with a guard around each step.
 
-    An exception that the event loop throws into it passes, such as a cancellation. Any other is the study's own error,
-    even if it looks the same.
+    Exceptions that the event loop throws into it, such as a cancellation, are passed on. So are Overton's own errors,
+    except CallFailed. Any other exception counts as an error of the study, even a cancellation that the event loop did
+    not throw.
     """
 
     def __init__(self, guard: Guard, call: str, started: Awaitable[Any], function: object) -> None:
@@ -228,7 +232,7 @@ class _Steps:
         return self._step(self._steps.send, value)
 
     def throw(self, *thrown: Any) -> Any:
-        """Take the next step with an exception from outside."""
+        """Take the next step, which starts with an exception from outside."""
         self._thrown += [error for error in thrown if isinstance(error, BaseException)]
         return self._step(self._steps.throw, *thrown)
 
@@ -253,14 +257,14 @@ class _Steps:
             return False
         if isinstance(error, OvertonError) or any(error is thrown for thrown in self._thrown):
             return True
-        # A cancellation that was thrown in may come out as another object, having passed through other tasks.
+        # After passing through other tasks, a cancellation may be another object than the one thrown in.
         return isinstance(error, asyncio.CancelledError) and any(
             isinstance(thrown, asyncio.CancelledError) for thrown in self._thrown
         )
 
 
 class GuardedAnswerer:
-    """A simulated answerer of a study, guarded."""
+    """A guarded simulated model or service of a study."""
 
     def __init__(self, guard: Guard, made: Any) -> None:
         self._guard = guard
@@ -273,7 +277,7 @@ class GuardedAnswerer:
         """See `Answerer`.
 
         Raises:
-            StudyError: it raised anything else than an `AnswerError`, or did not return a reply.
+            StudyError: the code raised anything except an `AnswerError`, or did not return a reply.
         """
         call = f"the simulated answerer {self._answerer.name}"
         found = await _Steps(self._guard, call, self._answerer.answer(request), type(self._answerer))
@@ -284,7 +288,7 @@ class GuardedAnswerer:
 
 
 def take_one(kind: type[Any] | tuple[type[Any], ...]) -> Check:
-    """Take a value of these types."""
+    """Make a check that accepts a value of these types."""
 
     def check(found: Any) -> Any:
         if not isinstance(found, kind):
@@ -299,7 +303,8 @@ def _type_names(kind: type[Any] | tuple[type[Any], ...]) -> str:
 
 
 def take_many(kind: type[Any] | tuple[type[Any], ...]) -> Check:
-    """Take a bounded number of values of these types from what a function returns, as a list."""
+    """Make a check that collects the returned values in a list. The values must have the type `kind`, and their number
+    is limited."""
 
     def check(found: Any) -> list[Any]:
         made = []

@@ -1,7 +1,8 @@
-"""A study of another package: checked when it is loaded, and with every function of its declaration guarded.
+"""Studies of other packages. Overton checks such a study when it loads it, and guards every function of its
+declaration.
 
-An error in it then disables only itself: it becomes one sentence with the study, the trial and the line in the
-package. Functions are found by walking the declaration, so that none can be forgotten.
+An error in such a study disables only that study. The message is one sentence with the study, the trial and the line in
+the package. A walk through the declaration finds all functions.
 """
 
 from __future__ import annotations
@@ -56,13 +57,14 @@ class InstalledStudy(Study[Any, Any, Any, Any]):
 
 @contextmanager
 def blaming(study: AnyStudy, part: str) -> Iterator[None]:
-    """Blame a study of another package for an error in the block, which uses a value that the study made.
+    """Blame a study of another package for an error in the block, which uses a value made by the study.
 
-    Its functions are guarded anyway, but a value may be of the right type and still be unusable. An example is an
-    analysis that JSON cannot hold. An error in a block with one of our studies is ours, and passes.
+    The study's functions are guarded anyway, but a value may have the right type and still be unusable. An example is
+    an analysis that JSON cannot represent. If the block uses one of Overton's own studies, the error is Overton's and
+    is raised unchanged.
 
     Raises:
-        StudyError: the block raised another exception than one of Overton's.
+        StudyError: the block raised an exception that is not one of Overton's.
     """
     try:
         yield
@@ -84,7 +86,8 @@ def guarded(study: AnyStudy, guard: Guard) -> InstalledStudy:
 
 @dataclass(frozen=True)
 class _GuardWalk(DeclarationWalk):
-    """Guards what it finds; `checks` say what a function may return, by the class and field of the declaration."""
+    """A walk that guards each function. `checks` has the checks of return values, by the class and field of the
+    declaration."""
 
     guard: Guard
     checks: Mapping[str, Check]
@@ -95,12 +98,13 @@ class _GuardWalk(DeclarationWalk):
         return kind(self.guard, called, function, check)
 
     def _as_it_is(self, value: Any) -> Any:
-        """A value that may hold functions itself, as prompts and the questions of a run do."""
+        """Return a value unchecked. Functions within a judge's prompts or a run's questions are guarded, too."""
         return self.walked(value, "") if isinstance(value, Questions) or _are(JudgePrompt, value) else value
 
 
 def guarded_command(name: str, call: str, package: str) -> Command:
-    """A command of another package, with the first line of its docstring as help, or why it cannot be used."""
+    """A command of another package. Its help is the first line of its docstring, or the reason why it cannot be
+    used."""
     guard = Guard(f"{name} ({package})", call.partition(":")[0].partition(".")[0])
     try:
         with guard.running(f"importing {call}"):
@@ -112,34 +116,37 @@ def guarded_command(name: str, call: str, package: str) -> Command:
 
 @dataclass(frozen=True)
 class _GuardedCommand(Command):
-    """A command of another package: its module is imported behind the guard, and called behind it."""
+    """A command of another package. The guard covers the import of its module and each call."""
 
     guard: Guard = _UNNAMED
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function, guarded.
+        """The guarded function.
 
-        Raises:
-            StudyError: its module cannot be imported.
+        Raises: StudyError: the function's module cannot be imported.
         """
         with self.guard.running(f"importing {self.call}"):
             found = Command(self.name, self.help, self.call).function
         return GuardedCall(self.guard, self.call.partition(":")[2], found, lambda value: value)
 
     def shown(self, result: Any) -> Any:
-        """What there is to show of the function's result.
+        """The presentation of the function's result.
 
         Raises:
-            StudyError: it cannot be shown.
+            StudyError: the result cannot be shown.
         """
         with self.guard.running(f"show_{self.call.partition(':')[2]}()"):
             return Command(self.name, self.help, self.call).shown(result)
 
 
-_LAZY = {"Study.trials", "WithNulls.trials", "Null.trials"}
-_ASYNC = {"Study.conduct"}
+_LAZY = {"TrialsWithReading.trials", "WithNulls.trials", "WithSystemPrompts.trials", "Null.trials"}
+_CONDUCT = "ConductWithReading.__wrapped__"
+_ASYNC = {_CONDUCT, "WithSystemPrompt.__wrapped__"}
 _CALLED = {
+    _CONDUCT: "conduct",
+    "WithSystemPrompts.trials": "trials",
+    "WithSystemPrompt.__wrapped__": "conduct",
     "WithNulls.trials": "trials",
     "Null.trials": "trials of a null",
     "Study.simulated": "a simulated answerer",
@@ -147,18 +154,20 @@ _CALLED = {
     "Measuring.records": "measures",
     "Question.prompts": "a judge's prompts",
 }
-"""Names of functions in messages, if they are not those of their fields."""
+"""Names of functions in messages, where they differ from the names of their fields."""
 
 
 def _checks(study: AnyStudy) -> dict[str, Check]:
-    """A check of each function's result, by class and field; a function that is not here may return anything."""
+    """The check of each function's result, by class and field. Functions without a check may return anything."""
     text, texts, mapping = take_one(str), take_many(str), take_one(Mapping)
     analysis = partial(_analysis, study)
     return {
-        "Study.trials": _trial,
+        "TrialsWithReading.trials": _trial,
         "WithNulls.trials": _trial,
+        "WithSystemPrompts.trials": _trial,
         "Null.trials": _trial,
-        "Study.conduct": partial(_records, study.record),
+        _CONDUCT: partial(_records, study.record),
+        "WithSystemPrompt.__wrapped__": partial(_records, study.record),
         "Study.prompts": _prompts,
         "StudyOptions.problems": take_many(Problem),
         "StudyOptions.remarks": texts,
@@ -210,7 +219,7 @@ def _demands(found: Any) -> Demands:
             raise WrongValue(f"demands whose {part} are {kind_of_value(getattr(demands, part))}, not a mapping by role")
     for part in ("needed", "probabilities"):
         if not _are(str, getattr(demands, part)):
-            raise WrongValue(f"demands whose {part} must be a tuple of roles")
+            raise WrongValue(f"demands whose {part} is not a tuple of roles")
     return demands
 
 
@@ -218,11 +227,11 @@ def _trial(trial: Any) -> Trial:
     if not isinstance(trial, Trial):
         raise WrongValue(f"{kind_of_value(trial)} among its trials, but they must derive from Trial")
     if not (isinstance(trial.name, str) and trial.name and isinstance(trial.item, str)):
-        raise WrongValue(f"a trial whose name {trial.name!r} or item {trial.item!r} must be texts")
+        raise WrongValue(f"a trial with the name {trial.name!r} and the item {trial.item!r}, but both must be texts")
     if not isinstance(trial.condition_name, str):
-        raise WrongValue(f"the trial {trial.name} with {kind_of_value(trial.condition_name)} as condition_name")
+        raise WrongValue(f"the trial {trial.name}, whose condition_name is {kind_of_value(trial.condition_name)}")
     if not isinstance(trial.plan_key, Hashable):
-        raise WrongValue(f"the trial {trial.name} with {kind_of_value(trial.plan_key)} as plan_key, which has no hash")
+        raise WrongValue(f"the trial {trial.name}, whose plan_key is {kind_of_value(trial.plan_key)} without a hash")
     return trial
 
 
@@ -277,7 +286,7 @@ def _exhibits(found: Any) -> Any:
 
 
 def faults_of(study: AnyStudy) -> Iterator[str]:
-    """Yield each fault of a declaration as a phrase; none of its functions is called."""
+    """Yield each error in a declaration as a phrase. No function of the declaration is called."""
     for name, (fits, said) in _DECLARED.items():
         if not fits(getattr(study, name)):
             yield f"its {name} must be {said}"
@@ -333,7 +342,10 @@ _FUNCTION = (callable, "a function")
 _STRUCT = (_is_struct, "a msgspec.Struct")
 
 _DECLARED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "name": (lambda value: isinstance(value, str) and _NAME.fullmatch(value) is not None, "a word of letters and '-'"),
+    "name": (
+        lambda value: isinstance(value, str) and _NAME.fullmatch(value) is not None,
+        "a word of letters, digits, '-' and '_'",
+    ),
     "title": _TEXT,
     "question": _TEXT,
     "labels": _TEXT,
@@ -357,4 +369,4 @@ _DECLARED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "dataset": (partial(_is_or_none, Dataset), "a Dataset or None"),
     "nulls": (partial(_are, Null), "a tuple of Null"),
 }
-"""For each field of a study, whether a value can be one, and what it has to be."""
+"""For each field of a study, a test of the field's value and a description of valid values."""

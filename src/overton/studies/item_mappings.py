@@ -1,6 +1,6 @@
-"""Items from a table that somebody else made: a TOML file says which column holds what.
+"""Items from a table that was made for other purposes. A TOML file, the mapping, names the column of each field.
 
-A mapping looks like an item of the study's own layout, with the name of a column in place of each value:
+A mapping looks like an item in the study's own format, with the name of a column in place of each value:
 
     table = "posts.csv"
     id = "post_id"
@@ -10,8 +10,9 @@ A mapping looks like an item of the study's own layout, with the name of a colum
     text = "body"
     votes = "score"
 
-A study declares once, as `Items.mapping`, what a mapping may name. Its host opens the mapping and the tables. What is
-read is made into an object of the study's layout and checked as any other; problems name the table, its row and column.
+A study declares in `Items.mapping` the keys that a mapping may have. Overton opens the mapping and the tables. The
+values of an item become an object in the study's format, which is checked like any other item. Error messages name the
+table, row and column.
 """
 
 from __future__ import annotations
@@ -49,22 +50,23 @@ from overton.studies.parsing import (
 from overton.untrusted import decode_toml
 
 OpenTable = Callable[[str], Text]
-"""Opens the table that a mapping names; raises InputError if that cannot be done."""
+"""A function that opens the table with a name from a mapping. It raises InputError if the table cannot be opened."""
 
 _MAX_SHOWN_PROBLEMS = 100
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
-_SOURCE = "the name of a column, {value = ...} for a value that all share, or {file = true} for the name of the file"
+_SOURCE = "the name of a column, {value = ...} for one value in all rows, or {file = true} for the name of the file"
 
 
 @dataclass(frozen=True)
 class MappedField:
-    """A key of an item's object, or of an object in one of its lists, that a mapping fills from a column.
+    """A key that a mapping fills from a column. It belongs to an item's object, or to an object in one of the item's
+    lists.
 
-    kind    'id': a text or a whole number. 'text': unchanged, '' for an empty cell. 'whole': a whole number. 'sum':
-            one, or a list of them, which is added up. 'count': one, or a list, which counts as its length. 'ids': a
-            list of ids, or one. 'counts': an object of whole or decimal numbers, or a column for each of its keys.
+    kind    'id': a text or a whole number. 'text': unchanged, '' for an empty cell. 'whole': a whole number. 'sum': a
+            whole number, or the sum of a list of them. 'count': a whole number, or the length of a list. 'ids': a list
+            of ids, or one id. 'counts': an object of whole or decimal numbers, or a column for each of its keys.
             'flag': true or false
-    needed  a mapping must name it
+    needed  whether a mapping must name the key
     """
 
     name: str
@@ -74,9 +76,10 @@ class MappedField:
 
 @dataclass(frozen=True)
 class MappedPart:
-    """A list of objects within an item: a list in its row, one row for each, or the rows of another table.
+    """A list of objects within an item. They come from a list in the item's row, from one row per object, or from the
+    rows of another table.
 
-    `plain` is the field that a member of the list is, if it is a text and not an object.
+    If a member of the list is a text instead of an object, it is the value of the field `plain`.
     """
 
     name: str
@@ -85,26 +88,26 @@ class MappedPart:
 
 
 class MappedObject(dict[str, Any]):
-    """An object made from a row: `file` and `row` say which, `columns` from which column each key came."""
+    """An object made from a row: `file` and `row` locate the row, and `columns` gives the column of each key."""
 
     def __init__(self, file: str, row: str, columns: Mapping[str, str], values: Mapping[str, Any]) -> None:
         super().__init__(values)
         self.file, self.row, self.columns = file, row, columns
 
     def only(self, *keys: str, **more: Any) -> MappedObject:
-        """These keys of it, as far as they are there, and `more`; with the same origin."""
+        """Copy the object: keep those of `keys` that it has, and add `more`. File, row and columns stay the same."""
         kept = {key: self[key] for key in keys if key in self}
         return MappedObject(self.file, self.row, self.columns, kept | more)
 
     def note(self, key: str, reason: str) -> ItemProblem:
-        """An error about one of its keys, naming file, row and column."""
+        """Note an error about one of the object's keys, naming file, row and column."""
         where = ", ".join(filter(None, (self.row, self.columns.get(key, key))))
         return ItemProblem("error", self.file, where, reason)
 
 
 @dataclass
 class MappingNotes:
-    """What is wrong with what tables contain; and what is odd, or left out, with how often it occurred."""
+    """Problems in the contents of tables, and the number of occurrences of each oddity or omission."""
 
     problems: list[ItemProblem] = field(default_factory=list)
     odd: Counter[str] = field(default_factory=Counter)
@@ -112,11 +115,11 @@ class MappingNotes:
 
 @dataclass(frozen=True)
 class ItemMapping(Generic[Item]):
-    """The keys that a mapping may have, and how an item is made of what it names.
+    """The keys that a mapping may have, and the function that makes an item from their values.
 
-    `fields` and `parts` are an item's keys and its lists. `make` turns what was read into an object of the study's
-    layout, None to leave it out; it notes what it leaves out. `read` makes an item of the object, as the
-    study's parser does. `noun` is what an item is called, and `docs` the page that describes mappings.
+    `fields` and `parts` are an item's keys and its lists. `make` turns the values into an object in the study's format.
+    To leave an item out, it notes the omission and returns None. `read` makes an item from the object, as the study's
+    parser does. `noun` is the word for an item, and `docs` the page that describes mappings.
     """
 
     noun: str
@@ -127,7 +130,7 @@ class ItemMapping(Generic[Item]):
     docs: str
 
     def parse(self, mapping: Text, open_table: OpenTable) -> ParsedItems[Item]:
-        """The items that a mapping describes, and everything wrong or odd about it and its tables."""
+        """The items that a mapping describes, with all errors and warnings about the mapping and its tables."""
         notes = Notes(mapping.name)
         plan = _read_plan(mapping, self, notes)
         if plan is None:
@@ -140,7 +143,7 @@ class ItemMapping(Generic[Item]):
         return found.items()
 
     def keys(self, mapping: Text) -> set[str]:
-        """The keys of an item that a mapping names; none if it cannot be read."""
+        """The item keys that a mapping fills; empty if the mapping cannot be read."""
         tree = _read_tree(mapping, Notes(mapping.name)) or {}
         return {key for key in tree if key not in ("table", "rows")}
 
@@ -149,7 +152,8 @@ class ItemMapping(Generic[Item]):
 
 
 class _Source(NamedTuple):
-    """Where values come from: a column, the table's file name, one value, or a column for each key of an object."""
+    """The source of a field's values: a column, the table's file name, one value, or a column for each key of an
+    object."""
 
     column: str = ""
     of_file: bool = False
@@ -167,7 +171,8 @@ class _Source(NamedTuple):
 
 @dataclass(frozen=True)
 class _PartPlan:
-    """Where a list's objects come from: `rows` of the item's own table, a `list` in a row, or another `table`."""
+    """The source of a list's objects: a `list` in the item's row, other `tables`, or else the rows of the item's own
+    table. `rows` is the key of the rows in a JSON file, and `join` the column with the item's id."""
 
     part: MappedPart
     sources: Mapping[str, _Source]
@@ -206,7 +211,7 @@ def _read_tree(text: Text, notes: Notes) -> dict[str, Any] | None:
 
 
 def _read_plan(text: Text, declared: ItemMapping[Any], notes: Notes) -> _Plan | None:
-    """The mapping in a file; None, noted, if it is not one."""
+    """The mapping in a file. If it has errors, they are noted and the result is None."""
     tree = _read_tree(text, notes)
     if tree is None:
         return None
@@ -215,12 +220,20 @@ def _read_plan(text: Text, declared: ItemMapping[Any], notes: Notes) -> _Plan | 
     sections = {part.name: tree[part.name] for part in declared.parts if part.name in tree}
     tables = _take_tables(tree, notes)
     if not tables and not notes.failed:
-        notes.error("table", f"is missing: the file with the {declared.noun}s, or a list of files, beside this one")
+        notes.error(
+            "table", f"is missing; it names the file with the {declared.noun}s, or a list of files, in the same folder"
+        )
     sources = _take_sources(tree, declared.fields, notes)
     parts = [_read_part(part, sections[part.name], notes) for part in declared.parts if part.name in sections]
     plan = _Plan(tables, _take_name(tree, "rows", notes), sources, tuple(part for part in parts if part))
     if any(part.join for part in plan.parts) and "id" not in sources:
-        notes.error("id", f"is missing: the column by which the rows of another table find their {declared.noun}")
+        notes.error(
+            "id",
+            (
+                f"is missing; it names the column with a {declared.noun}'s id, so that rows of another table can be"
+                " joined"
+            ),
+        )
     return None if notes.failed else plan
 
 
@@ -233,9 +246,12 @@ def _read_part(part: MappedPart, section: Any, notes: Notes) -> _PartPlan | None
     tables, listed = _take_tables(section, notes, prefix), _take_name(section, "list", notes, prefix)
     join = _take_name(section, "join", notes, prefix)
     if bool(tables) != bool(join):
-        notes.error(f"{prefix}join", "is the column of a table of its own with the id that a row belongs to; name both")
+        notes.error(
+            f"{prefix}join",
+            "names the column of the separate table that has the item's id; name both the table and this column",
+        )
     if tables and listed:
-        notes.error(f"{prefix}list", "cannot stand beside 'table'")
+        notes.error(f"{prefix}list", "cannot be combined with 'table'")
     fields = [each for each in part.fields if not (listed and each.name == part.plain)]
     sources = _take_sources(section, fields, notes, prefix)
     if listed and part.plain in section:
@@ -270,7 +286,7 @@ def _take_tables(data: Mapping[str, Any], notes: Notes, prefix: str = "") -> tup
 def _take_sources(
     data: Mapping[str, Any], fields: Sequence[MappedField], notes: Notes, prefix: str = ""
 ) -> dict[str, _Source]:
-    """Where each field comes from; what is wrong or missing is noted."""
+    """The source of each field. Wrong and missing sources are noted."""
     sources: dict[str, _Source] = {}
     for each in fields:
         if each.name not in data:
@@ -284,7 +300,7 @@ def _take_sources(
 
 
 def _source(value: Any, kind: Kind) -> _Source | None:
-    """Where values come from; None if this says nothing of the kind."""
+    """The source that a value in a mapping describes, None if it does not describe a source."""
     if isinstance(value, str) and value:
         return _Source(column=value)
     if not isinstance(value, dict) or not value:
@@ -302,13 +318,13 @@ def _source(value: Any, kind: Kind) -> _Source | None:
 
 
 class _Reader:
-    """Reads the tables of a mapping and makes its items."""
+    """A reader of the tables of a mapping, which makes the items."""
 
     def __init__(self, declared: ItemMapping[Any], plan: _Plan, open_table: OpenTable, name: str) -> None:
         """Read all tables.
 
         Raises:
-            InputError: one cannot be read, or lacks a column.
+            InputError: a table cannot be read, or lacks a column.
         """
         self.declared, self.plan, self.name = declared, plan, name
         self.notes = MappingNotes()
@@ -319,7 +335,7 @@ class _Reader:
         self.joined = {part.part.name: self._join(part, open_table) for part in plan.parts if part.tables}
 
     def _join(self, part: _PartPlan, open_table: OpenTable) -> dict[str, list[Row]]:
-        """The rows of a part's own table by the id that they belong to."""
+        """The rows of a part's own table, by the id of their item."""
         found: dict[str, list[Row]] = {}
         for row in _read_tables(part.tables, open_table, [part.join, *_part_columns(part)], part.rows):
             if name := self._take(MappedField("id", "id"), _Source(part.join), row):
@@ -327,7 +343,7 @@ class _Reader:
         return found
 
     def items(self) -> ParsedItems[Any]:
-        """The items, and everything wrong or odd about them."""
+        """The items, with all errors and warnings about them."""
         items: list[Any] = []
         named: list[tuple[str, Notes]] = []
         findings: list[ItemProblem] = []
@@ -350,7 +366,8 @@ class _Reader:
         return ParsedItems(items, (*_shortened(self.notes.problems, self.name), *findings, *self._warnings()))
 
     def _groups(self) -> list[list[Row]]:
-        """The rows of each item: one, or if rows are members of a list, those that name the same item."""
+        """The rows of each item. If the rows are members of a list, an item has all rows that name it; otherwise each
+        row is an item."""
         if not self.plan.has_rows_of_parts:
             return [[row] for row in self.rows]
         groups: dict[Any, list[Row]] = {}
@@ -358,7 +375,7 @@ class _Reader:
             if "id" in self.plan.sources:
                 key: Any = self._take(MappedField("id", "id"), self.plan.sources["id"], row)
                 if key is None:
-                    self._error(row, self.plan.sources["id"].shown, f"is empty; it names the {self.declared.noun}")
+                    self._error(row, self.plan.sources["id"].shown, f"is empty; it must name the {self.declared.noun}")
                     continue
             else:
                 key = tuple(map(str, self._about(row).values()))
@@ -366,7 +383,7 @@ class _Reader:
         return list(groups.values())
 
     def _object(self, rows: Sequence[Row], number: int) -> MappedObject:
-        """An item as its rows have it: its fields, and its lists."""
+        """The object of an item: the fields and lists from its rows."""
         made = self._about(rows[0])
         for row in rows[1:]:
             self._compare(rows[0], row)
@@ -387,7 +404,7 @@ class _Reader:
                 self._error(row, self.plan.sources[name].shown, reason)
 
     def _about(self, row: Row) -> MappedObject:
-        """What a row says about its item."""
+        """The values of the item's own fields in a row."""
         return self._of_row(self.declared.fields, self.plan.sources, row)
 
     def _members(self, part: _PartPlan, rows: Sequence[Row], name: str) -> Iterator[MappedObject]:
@@ -418,7 +435,9 @@ class _Reader:
             )
 
     def _of_member(self, part: _PartPlan, row: Row, member: Any) -> Iterator[MappedObject]:
-        """What a member of a list is; nothing, noted, if it is not what the mapping says. `row` is where it is."""
+        """The object of a member of a list. A member of another type than in the mapping gives no object and is noted.
+        `row` is the row that contains the member.
+        """
         name, plain = f"{part.part.name}.{part.part.plain}", part.part.plain
         if isinstance(member, str) and plain not in part.sources:
             fixed = {name: source for name, source in part.sources.items() if not source.columns}
@@ -434,7 +453,7 @@ class _Reader:
             yield made if made.get("id") or not row.key else made.only(*made, id=row.key)
 
     def _has_columns(self, part: _PartPlan, row: Row) -> bool:
-        """Whether an object in a list has the keys of the needed fields; noted if not."""
+        """Whether an object in a list has the keys of the needed fields. Missing keys are noted."""
         needed = [part.sources[each.name] for each in part.part.fields if each.needed and each.name in part.sources]
         columns = [column for source in needed for column in source.columns]
         missing = [column for column in columns if not has_column(row.cells, column)]
@@ -457,7 +476,7 @@ class _Reader:
         return row.stem if source.of_file else source.value
 
     def _take(self, each: MappedField, source: _Source, row: Row) -> Any:
-        """The value of a field in a row; None if there is none, or, noted, if it cannot be used."""
+        """The value of a field in a row, None if there is no value. An unusable value is noted and also gives None."""
         try:
             return value_of(each.kind, self._raw(source, row))
         except ValueError as error:
@@ -492,7 +511,7 @@ def _read_tables(names: Sequence[str], open_table: OpenTable, columns: Sequence[
     """The rows of several tables, one after another.
 
     Raises:
-        InputError: one cannot be read, or lacks a column.
+        InputError: a table cannot be read, or lacks a column.
     """
     return [row for name in names for row in read_rows(open_table(name), columns, under)]
 
@@ -501,7 +520,8 @@ _STEP = re.compile(r"\.?([A-Za-z_]+)(?:\[(\d+)\])?")
 
 
 def _located(finding: ItemProblem, made: MappedObject) -> ItemProblem:
-    """A finding of the study's parser, which knows keys, with the file, row and column that they came from."""
+    """Locate a problem that the study's parser found. The parser knows only keys; the result has file, row and
+    column."""
     owner, key, end = made, finding.key, 0
     while step := _STEP.match(finding.key, end):
         end = step.end()
@@ -517,7 +537,7 @@ def _located(finding: ItemProblem, made: MappedObject) -> ItemProblem:
 
 
 def _shortened(problems: Sequence[ItemProblem], name: str) -> Iterator[ItemProblem]:
-    """The first problems, and how many more there are: a wrong column is wrong in every row."""
+    """The first problems, and the number of further problems. A wrong column causes a problem in every row."""
     different = [*dict.fromkeys(problems)]
     yield from different[:_MAX_SHOWN_PROBLEMS]
     if (more := len(different) - _MAX_SHOWN_PROBLEMS) > 0:

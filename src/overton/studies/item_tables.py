@@ -1,4 +1,4 @@
-"""Items from tables: one per row of a '.csv', of the same kind as those of JSON lines and with the same checks."""
+"""Items from tables: each row of a '.csv' is an item of the same kind as a line of JSON, with the same checks."""
 
 from __future__ import annotations
 
@@ -36,18 +36,19 @@ _MAX_ROWS = 100_000
 
 @dataclass(frozen=True)
 class ItemFiles(Generic[Item]):
-    """The reader of items that come as JSON lines, as rows of a '.csv', or as both: `parse` is that of `Items`.
+    """The reader of items from JSON lines, rows of a '.csv', or both. `parse` is the function for `Items`.
 
-    The columns of a table are the fields of `kind`, under these names or `renamed` ones; others are not read. A field
-    that is a `str` is needed, and blank nowhere. Columns of a `str | None` and a `bool | None` may be missing, and
-    their cells empty. Rows are named by their line.
+    The columns of a table are the fields of `kind`, under these names or `renamed` ones; other columns are ignored. A
+    `str` field is required, and no cell of it may be blank. A `str | None` or `bool | None` field may have no column or
+    empty cells. Messages name rows by their line.
 
     kind      the struct of an item
-    plural    the word for several ('pairs')
-    id_from   the field after which an item is named if its row has no id, with a running number: 'topic-001'
-    check     notes what else is wrong or odd about an item
-    renamed   other names of columns, such as those of a published table, with the fields that they are
-    content   what items should not share, as `content_of` gives it ('prompts'): a warning names those that do
+    plural    the plural of the noun ('pairs')
+    id_from   the field from which Overton makes a missing id: the start of the field's text and a running number
+              ('taxes-001'). If no character of the text is allowed in an id, the field's name replaces the text
+    check     a function that notes further errors and oddities of an item
+    renamed   other names of columns, such as those of a published table, each with the field that it replaces
+    content   the word for what `content_of` returns ('prompts'). A warning names items with the same content
     """
 
     kind: type[Item]
@@ -67,10 +68,10 @@ class ItemFiles(Generic[Item]):
     def parse(self, texts: Sequence[Text], reading: Any) -> ParsedItems[Item]:
         """The items of `texts`, those of JSON lines first.
 
-        It is an error if an id is in two files, a needed text is blank, or a table lacks a column or has one twice.
+        An id in two files, a blank required text, and a missing or repeated column are errors.
         """
-        lines = [text for text in texts if text.suffix != ".csv"]
-        tables = [text for text in texts if text.suffix == ".csv"]
+        lines = [text for text in texts if text.suffix not in (".csv", ".xlsx")]
+        tables = [text for text in texts if text.suffix in (".csv", ".xlsx")]
         parts = [json_lines(self.kind, self._check)(lines, reading), *map(self._of_table, tables)]
         items = [item for part in parts for item in part.items]
         findings = [finding for part in parts for finding in part.findings]
@@ -91,15 +92,17 @@ class ItemFiles(Generic[Item]):
         made = Counter[str]()
         noted: list[Notes] = []
         named: list[tuple[Any, Notes]] = []
+        noun = "line" if text.suffix == ".csv" else "row"
         for line, row in enumerate(table.iter_rows(named=True), 2):
-            noted.append(Notes(text.name, f"line {line}"))
+            noted.append(Notes(text.name, f"{noun} {line}"))
             if (item := self._of_row(row, made, noted[-1])) is not None:
                 named.append((item, noted[-1]))
         note_repeated((item.id, row_notes) for item, row_notes in named)
         return ParsedItems([item for item, _ in named], findings_of(noted))
 
     def _table(self, text: Text, notes: Notes) -> pl.DataFrame | None:
-        """The table with columns under our names; None, with a note, if it has no usable rows."""
+        """The table with Overton's names of columns. If it has no usable rows, an error is noted and the result is
+        None."""
         try:
             table = text.table()
         except InputError as error:
@@ -118,7 +121,8 @@ class ItemFiles(Generic[Item]):
         return None if notes.failed else table.rename(names)
 
     def _of_row(self, row: dict[str, Any], made: Counter[str], notes: Notes) -> Item | None:
-        """A row's item; None, with a note, if it is not one. `made` counts rows by what their ids come from."""
+        """The item of a row. If the row has errors, they are noted and the result is None. `made` counts rows by the
+        start of their ids."""
         values: dict[str, Any] = {name: take_required(row, name, notes) or "" for name in _fields(self.kind, str)}
         values |= {name: _take_flag(row, name, notes) for name in _fields(self.kind, bool | None)}
         stem = id_part(values[self.id_from]) or self.id_from
@@ -133,26 +137,27 @@ class ItemFiles(Generic[Item]):
         return None if notes.failed else item
 
     def _with_same_content(self, items: Sequence[Any]) -> Iterator[ItemProblem]:
-        """A warning for each item with the content of an earlier one."""
+        """A warning for each item with the same content as an earlier item."""
         if self.content_of is None:
             return
         first: dict[Hashable, str] = {}
         for item in items:
             earlier = first.setdefault(self.content_of(item), item.id)
             if earlier != item.id:
-                reason = f"has the same {self.content} as {earlier}, which then count twice"
+                reason = f"has the same {self.content} as {earlier}, so these count twice"
                 yield ItemProblem("warning", item.id, "", reason)
 
 
 @cache
 def _fields(kind: type[msgspec.Struct], of: Any) -> tuple[str, ...]:
-    """The names of a struct's fields of a type, besides the id."""
+    """The names of a struct's fields of the type `of`, without the id."""
     every = msgspec.structs.fields(kind)
     return tuple(known.name for known in every if known.type == of and known.name != "id")
 
 
 def _take_flag(row: dict[str, Any], key: str, notes: Notes) -> bool | None:
-    """Whether a cell says yes; None if it is empty, or, noted, says neither yes nor no."""
+    """The truth value in a cell, None if the cell is empty. A word that is neither true nor false is noted, and gives
+    None."""
     word = str(row.get(key) or "").strip().casefold()
     if word and word not in FLAG_WORDS:
         notes.error(key, f"is {quoted(word)}, neither true nor false")
@@ -160,7 +165,7 @@ def _take_flag(row: dict[str, Any], key: str, notes: Notes) -> bool | None:
 
 
 def _in_two_files(parts: Sequence[ParsedItems[Any]]) -> Iterator[ItemProblem]:
-    """An error for each id that is in two of these."""
+    """An error for each id that is in two files."""
     seen: set[str] = set()
     for part in parts:
         names = {item.id for item in part.items}

@@ -1,6 +1,6 @@
-"""The items that a study asks about: where they come from, how they are read, and how they are named.
+"""The items that a study asks about: their sources, how they are read, and their names.
 
-A study reads opened texts and touches no paths: its host finds, opens, bounds and decodes the files.
+A study reads opened texts and uses no file paths. Overton finds, opens and decodes the files, and limits their size.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import msgspec
 
 from overton.errors import InputError
 from overton.studies.item_mappings import ItemMapping
+from overton.studies.item_rows import ROW_SUFFIXES, RowText, as_rows
+from overton.studies.item_template import note_untouched
 from overton.studies.options import NoOptions
-from overton.studies.parsing import Parse, ParsedItems, Text, json_lines
+from overton.studies.parsing import ItemProblem, Parse, ParsedItems, Text, json_lines
 from overton.studies.sections import (
     Callout,
     Cell,
@@ -40,16 +42,19 @@ if TYPE_CHECKING:
 Item = TypeVar("Item", bound=msgspec.Struct)
 
 _MOST_VALUES = 100
-"""Values of a facet within another. Texts such as templates may differ from item to item."""
+"""The largest number of values of a facet within another facet. Texts such as templates may differ from item to item,
+which would give too many values."""
 
 
 @dataclass(frozen=True)
 class Facet:
-    """A property of items by which every number of a study is also given: one field of the item.
+    """A property of items, taken from one field of the item. Every number of a study is also given for each value of
+    the property.
 
-    `name` is the field, and the column of records and of units. `title` is the heading of tables. `words` are what its
-    values are called if not by themselves. An item whose field is None is in no number by it. `within` is a coarser
-    facet: there are no numbers by this one if it divides none of the other's values, or has more than 100 values.
+    `name` is the name of the field, and of the column in records and units. `title` is the heading in tables. `words`
+    has names for the values, if the names differ from the values. Items without a value of the field are left out of
+    all numbers by the facet. `within` is a coarser facet. There are no numbers by this facet if it divides no value of
+    the coarser facet, or if it has more than 100 values.
     """
 
     name: str
@@ -58,7 +63,7 @@ class Facet:
     within: str = ""
 
     def divides(self, items: Sequence[Any]) -> bool:
-        """Whether numbers by it say more about these items than numbers by the coarser facet, in few enough groups."""
+        """Return whether this facet divides these items further than the coarser facet does, in few enough groups."""
         if not self.within:
             return True
         coarser = {getattr(item, self.within) for item in items}
@@ -66,7 +71,7 @@ class Facet:
         return len(coarser) < len(finer) <= _MOST_VALUES
 
     def text(self, value: Any) -> str | None:
-        """A value as text; None if it is None or has no word."""
+        """A value as text; None if the value is None or is not in `words`."""
         if self.words:
             return self.words.get(value)
         return None if value is None else str(value)
@@ -74,22 +79,26 @@ class Facet:
 
 @dataclass(frozen=True)
 class Items(Generic[Item]):
-    """The items that a study asks about, and how they are read.
+    """The items of a study, and how they are read.
 
-    `kind` is the struct of one item; it has an `id`. `noun` is what one is called ('issue'), `layouts` says in one line
-    what a path may be. `parse` reads opened texts: without it, each line of JSON is one `kind` (see `json_lines`), and
-    `layouts` need not be given. In a folder, the files whose names end in `suffixes` are read, or the one called
-    `dataset`, as written by a run that makes such items; without suffixes only that one. A folder that has none, but
-    some of the `folders`, is a repository that publishes such items: the files in these are read, in this order.
-    `reading` declares options of reading. If `named` makes an item from a word, words are given in place of a file.
-    `starter` gives the items that come with the study, or finds the file or folder with them. `blank` makes an item to
-    be filled in: its texts say what belongs there. `spelled` gives an item in words: a line shown in place of its id
-    wherever people read, and lines that say more about it. `subjects` gives the subjects of starter items, by
-    `about(item)`: what the study
-    compares by, mostly the item's id. A profile puts items of several studies on one subject together. `facets` are
-    properties of items by which numbers are given. `mapping` reads items from tables in which others keep them, as a
-    TOML file says that is given in place of items. `plural` is the word for several, also in the option that names a
-    file of them: by default the noun with an s.
+    kind      the struct of one item; it has an `id`
+    noun      the word for an item ('issue'). `plural` is its plural, by default with an s; it is also an option's name
+    layouts   describes in one line which files and folders can be read
+    parse     reads opened texts. Without it, each line of JSON is one `kind` (see `json_lines`), and `layouts` may be
+              left out
+    suffixes  endings of file names. In a folder, Overton reads the file `dataset`, if a study that makes such items has
+              written it. Otherwise it reads all files with these endings, and none if `suffixes` is empty
+    folders   names of subfolders, as in a repository that publishes such items. If a folder has no files to read,
+              Overton reads the files in these subfolders, in this order
+    reading   the options for reading items, as declarations
+    named     makes an item from a word; users then give words in place of a file
+    starter   gives the study's bundled items, or the file or folder with them
+    blank     makes a template item, whose texts describe what belongs in their place
+    spelled   gives an item in words: a line to show in place of its id, and lines with details
+    subjects  gives the subjects of bundled items, by `about(item)`: the key of comparisons, mostly the item's id. A
+              profile groups items of several studies by subject
+    facets    properties of items by which numbers are given
+    mapping   reads items from other tables; users give a TOML file with the mapping in place of items
     """
 
     kind: type[Item]
@@ -111,7 +120,7 @@ class Items(Generic[Item]):
     mapping: ItemMapping[Item] | None = None
 
     def __post_init__(self) -> None:
-        """Without a parser of its own, a file has one item a line."""
+        """Complete the declaration: the plural, and the layout of a file with one item per line."""
         object.__setattr__(self, "plural", self.plural or f"{self.noun}s")
         if not self.layouts:
             fields = ", ".join(self.kind.__struct_fields__)
@@ -119,13 +128,35 @@ class Items(Generic[Item]):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words for them in options, the one to use first: items that are words are named one by one."""
+        """The names of the option that gives items, the preferred name first. If items are made from words, the
+        preferred name is the noun."""
         return tuple(dict.fromkeys((self.noun, self.plural, "items") if self.named else ("items", self.plural)))
 
     def parsed(self, texts: Sequence[Text], reading: Any) -> ParsedItems[Item]:
-        """Parse opened texts, `reading` being an instance of the struct of that name."""
+        """Parse opened texts. `reading` is an instance of the declared struct `reading`."""
         parse = self.parse or json_lines(self.kind)
-        return parse(texts, reading)
+        shown = [self._as_objects(text) for text in texts]
+        parsed = parse(shown, reading)
+        rows = {text.name: text for text in shown if isinstance(text, RowText)}
+        found = [*(finding for text in rows.values() for finding in text.findings), *self._untouched(shown)]
+        found += parsed.findings
+        located = [rows[each.place].located(each) if each.place in rows else each for each in found]
+        return replace(parsed, findings=tuple(located))
+
+    def _as_objects(self, text: Text) -> Text:
+        """Convert a table or a list to objects, unless the study's parser reads such files itself."""
+        if text.suffix not in ROW_SUFFIXES or text.suffix in self.suffixes or self.reads_tables:
+            return text
+        return as_rows(text, self.kind, self.noun, self.plural, self.mapping.docs if self.mapping else "")
+
+    @property
+    def reads_tables(self) -> bool:
+        """Whether the study's parser reads tables itself."""
+        return any(name.endswith((".csv", ".parquet")) for name in (self.dataset, *self.suffixes))
+
+    def _untouched(self, texts: Sequence[Text]) -> list[ItemProblem]:
+        """An error for each text that is unchanged from the template; see `blank`."""
+        return [] if self.blank is None else [*note_untouched(texts, self.blank())]
 
 
 def starter_file(package: str, name: str) -> Traversable:
@@ -134,10 +165,10 @@ def starter_file(package: str, name: str) -> Traversable:
 
 
 def starter_subjects(package: str) -> Mapping[str, str]:
-    """The subjects of a study's starter items, by what the study compares by (mostly the item's id).
+    """The subjects of a study's bundled items, by the key of comparisons (mostly the item's id).
 
-    They are in `starter/subjects.toml` of `package`, one subject per line: what it is about, in the words under which a
-    profile shows the items of all studies together, then its items.
+    They are in `starter/subjects.toml` of `package`. Each line has the name of a subject, and then the study's items on
+    this subject. A profile shows items of all studies under these names.
     """
     text = starter_file(package, "subjects.toml").read_text(encoding="utf-8")
     subjects: dict[str, Any] = tomllib.loads(text)
@@ -148,16 +179,16 @@ _TITLES = ("title", "question", "proposition", "topic", "name", "text")
 
 
 def title_of(item: msgspec.Struct) -> str:
-    """An item's title in a list, beside its id: the first of its texts that says what it is about."""
+    """The title of an item, for lists that also show its id: the first of the item's texts that describes its
+    subject."""
     texts = (getattr(item, name, "") for name in _TITLES)
     return next((text for text in texts if isinstance(text, str) and text), "")
 
 
 def usable(parsed: ParsedItems[Item]) -> list[Item]:
-    """The items, if nothing is wrong with them.
+    """The items, if they have no errors.
 
-    Raises:
-        InputError: every error that was found.
+    Raises: InputError: there are errors; the exception has all of them.
     """
     if problems := [finding.problem() for finding in parsed.findings if finding.severity == "error"]:
         raise InputError(problems)
@@ -165,14 +196,14 @@ def usable(parsed: ParsedItems[Item]) -> list[Item]:
 
 
 Words = Mapping[str, NamedItem]
-"""By an item's id, the item in words."""
+"""Each item in words, by its id."""
 
 _UNLIKE_WORDS = re.compile(r"[-_0-9]")
 _WORD = re.compile(r"(?<![\w.-])[A-Za-z0-9._-]*[A-Za-z0-9_-](?![\w-])")
 
 
 def words_of(declared: Items[Any], items: Iterable[Any]) -> Words:
-    """Every item in words, if the study declares how; different items have different words."""
+    """Every item in words, if the study declares `spelled`. Different items have different words."""
     if declared.spelled is None:
         return {}
     lines_of = {item.id: tuple(declared.spelled(item)) for item in items}
@@ -184,7 +215,7 @@ def words_of(declared: Items[Any], items: Iterable[Any]) -> Words:
 
 
 def spelled(sections: Sequence[Section], words: Words) -> list[Section]:
-    """The sections with each item in words: cells of columns of items, and ids within sentences."""
+    """Replace ids of items by words in sections: in columns of items and in sentences."""
     if not words:
         return list(sections)
     return [
@@ -193,7 +224,7 @@ def spelled(sections: Sequence[Section], words: Words) -> list[Section]:
 
 
 def spelled_trials(trials: TrialTable | None, words: Words, noun: str) -> TrialTable | None:
-    """The trials, about what is called `noun`: their facet of it in words, if there are words."""
+    """Replace ids of items by words in the table of trials. `noun` is the study's word for an item."""
     if trials is None:
         return None
     facets = [
@@ -225,7 +256,7 @@ def _spell_table(table: Table, words: Words) -> Table:
 
 
 def _spell_cell(cell: Cell, words: Words) -> Cell:
-    """An id, perhaps with a mark after a space, or several separated by commas."""
+    """Replace ids in a cell, which has one id, possibly with a space and a mark, or several ids separated by commas."""
     if not isinstance(cell, str):
         return cell
     name, space, mark = cell.partition(" ")
@@ -235,7 +266,7 @@ def _spell_cell(cell: Cell, words: Words) -> Cell:
 
 
 def _spell_text(text: str, words: Words) -> str:
-    """Replace those ids in a sentence that could not be words of English."""
+    """Replace ids in a sentence, except ids that could be English words."""
 
     def name_item(found: re.Match[str]) -> str:
         item = words.get(found[0])

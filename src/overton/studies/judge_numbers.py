@@ -1,4 +1,5 @@
-"""The numbers that every study has of its judge: agreement with itself, and probabilities against answers."""
+"""The numbers that every study reports on its judge: the judge's agreement with itself, and the comparison of its
+probabilities with sampled labels."""
 
 from __future__ import annotations
 
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
 def judge_rows(
     self_agreement: Mapping[str, SelfAgreement], weighing: Weighing | None, chances: JudgeChances | None = None
 ) -> Iterator[EstimateRow]:
-    """The numbers that studies have of their judge: its agreement with itself by kind of label, how its single answers
-    compare with its token probabilities, and what these say of its labels.
+    """The numbers on the judge: its agreement with itself, by kind of label, and the comparison of single answers with
+    token probabilities. If measures count labels as written, there are also the labels' proportions: as written, and
+    from probabilities.
 
-    Calibrations are by the role that answers; those of labels that measures count as written have the facet 'judge'.
+    The facet of calibrations is 'role', with a value for each role that answers. If measures count labels as written,
+    the facet of the labels' calibration is 'judge'.
     """
     for label, found in self_agreement.items():
         for name in ("same", "kappa", "overlap"):
@@ -61,8 +64,8 @@ def judge_counts(
     weighing: Weighing | None,
     chances: JudgeChances | None = None,
 ) -> dict[str, tuple[Cells, ...]]:
-    """Tables of counts, and of what belongs to no single number: 'faults', 'self_agreement', 'calibrations', and of
-    labels that measures count as written 'label_calibrations' and 'label_probabilities'."""
+    """Tables of counts and other values that belong to no single number: 'faults', 'self_agreement' and 'calibrations'.
+    If measures count labels as written, there are also 'label_calibrations' and 'label_probabilities'."""
     made: dict[str, tuple[Cells, ...]] = {
         "faults": tuple(
             {

@@ -1,4 +1,4 @@
-"""What a judge was asked about in a run, one row for each label, and which of these people labelled."""
+"""The judged units of a run, with one row for each label, and the human labels for some of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuestionRows:
-    """Everything that a judge was asked about by one question in some results."""
+    """All things about which a judge was asked one question, in some results."""
 
     question: Question[Any]
     results: Results
@@ -35,9 +35,9 @@ class QuestionRows:
 
     @cached_property
     def rows(self) -> pl.DataFrame:
-        """One row for each label: `thing` (its place), `id`, `label`, `group`, and `whole`, `model` and `row` if known.
+        """One row for each label: `thing` (its index), `id`, `label`, `group`, and `whole`, `model` and `row` if known.
 
-        A thing with several labels has none of these rows if the judge gave it none of them.
+        If each thing has a list of labels, a thing whose list is null has no rows.
         """
         import polars as pl
 
@@ -49,11 +49,11 @@ class QuestionRows:
 
     @cached_property
     def given(self) -> list[str | None]:
-        """The label of each of the rows; None for none."""
+        """The label of each row, None for a row without a label."""
         return self.rows["label"].to_list()
 
     def units(self, design: LabelDesign) -> JudgedUnitTable:
-        """The rows with a label; `group` is what rows are drawn with if whole groups are drawn."""
+        """The rows with a label; `group` is the unit of sampling if whole groups are sampled."""
         labelled = self.rows.drop_nulls("label")
         group = "whole" if design == "whole" and "whole" in labelled.columns else "group"
         return JudgedUnitTable(
@@ -67,28 +67,28 @@ class QuestionRows:
 
     @property
     def judge(self) -> str:
-        """Who labelled."""
+        """The judge of the labels."""
         judges = ", ".join(judge.name for judge in self.results.answering(self.question.role))
         return self.question.labeller(self.results) or judges
 
     def drawn(self, places: Sequence[int]) -> pl.DataFrame:
-        """Some of the rows, with the texts that people are shown."""
+        """Some of the rows, with the texts that annotators see."""
         rows = self.rows[list(places)]
         things = self.things[rows["thing"]].drop(set(rows.columns) & set(self.things.columns))
         return self.question.texts(self.results, rows.drop("thing").hstack(things))
 
     @cached_property
     def asked(self) -> pl.DataFrame:
-        """The things that a judge was asked about, whether it gave a label or not."""
+        """The things about which the judge was asked, with or without a label."""
         return self.things.filter("asked") if "asked" in self.things.columns else self.things
 
     def materials(self, places: Sequence[int]) -> Sequence[Material]:
-        """The materials of some of the things `asked` about."""
+        """The materials of some of the things in `asked`."""
         return self.question.material(self.results, self.asked[list(places)])
 
     @cached_property
     def is_labelled(self) -> list[bool]:
-        """Whether the judge gave any label to each of the things `asked` about."""
+        """For each thing in `asked`, whether the judge gave it at least one label."""
         import polars as pl
 
         label = self.asked["label"]
@@ -97,7 +97,7 @@ class QuestionRows:
         return label.is_not_null().to_list()
 
     def labels(self, place: int) -> dict[str, str | None]:
-        """The labels of one of the things `asked` about, by what follows its id in the ids of rows."""
+        """The labels of one of the things in `asked`, by the part of the row's id that follows the thing's id."""
         thing = self.asked.select(name for name in ("row", "label") if name in self.asked.columns).row(
             place, named=True
         )
@@ -111,7 +111,7 @@ _NAMES = ("id", "label", "group", "whole", "model", "row")
 
 
 def rows_of(questions: Questions, results: Results, key: str | None = None) -> QuestionRows:
-    """Everything that one question was asked about in some results: by default the first one with labels.
+    """All rows of one question in some results, by default of the first question with labels.
 
     Raises:
         InputError: there is no such question.
@@ -128,10 +128,11 @@ def rows_of(questions: Questions, results: Results, key: str | None = None) -> Q
 def plans_table(
     measure: str, width: float, labelled: int, names: tuple[str, str], plans: Sequence[LabelCount]
 ) -> Table:
-    """How many labels bring a measure's interval to a width; `names` are those of a row and of a group."""
+    """The numbers of labels that bring a measure's interval to a given width. `names` are the words for a row and for a
+    group."""
     row, group = names
-    columns = [Column("What is labelled"), Column("Labels", "count"), Column("Width that they give", "value")]
-    columns += [Column("Width that labelling all leaves", "value"), Column("Why not")]
+    columns = [Column("Units to label"), Column("Labels", "count"), Column("Width with these labels", "value")]
+    columns += [Column("Width if all are labelled", "value"), Column("Why not")]
     rows: list[list[Cell]] = [
         [
             f"single {row}s" if plan.unit == "rows" else f"whole {group}s ({plan.units:,})",
@@ -142,17 +143,20 @@ def plans_table(
         ]
         for plan in plans
     ]
-    note = f"From {labelled:,} labels so far: valid as far as the judge errs elsewhere as it does in these."
+    note = (
+        f"The plan is based on {labelled:,} labels so far. It assumes that the judge errs as often on the other units"
+        " as on the labelled ones."
+    )
     return Table(f"Labels for {measure}, an interval {width:g} wide", columns, rows, note=note)
 
 
 @dataclass(frozen=True)
 class JudgedUnitTable:
-    """The units that a judge labelled, one row each: the study's id, the judge's label, the group, and whose it is.
+    """The units that a judge labelled, one row each: the study's id, the judge's label, the group, and the model.
 
-    `group` is what rows are drawn with if whole groups are drawn, and `alike` the wider group of rows that are alike
-    (all conditions of one thread), if there is one. `model` is None if units are no single model's. The `unlabelled`
-    units to which the judge gave no label are not among these.
+    `group` is the unit of sampling if whole groups are sampled. `alike` is a wider group of similar rows (all
+    conditions of one thread), if there is one. `model` is None if units belong to several models. The units without a
+    judge's label are not among the rows; `unlabelled` counts them.
     """
 
     id: Sequence[str]
@@ -164,13 +168,13 @@ class JudgedUnitTable:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each unit."""
+        """The index of each unit, by its id."""
         return {name: place for place, name in enumerate(self.id)}
 
 
 def usable_shares(labels: SavedLabels) -> dict[int, Mapping[str, float]]:
-    """People's shares of each row; if whole groups were drawn, only of groups that are completely labelled, since a
-    person who stops has labelled the start of one, which is like no other part of it."""
+    """The proportions of human labels for each labelled row. If whole groups were sampled, only completely labelled
+    groups count: a person who stops early has labelled only the start of a group, which may differ from the rest."""
     said = labels.shares()
     if labels.task.design != "whole":
         return said
@@ -179,7 +183,7 @@ def usable_shares(labels: SavedLabels) -> dict[int, Mapping[str, float]]:
 
 
 def check(task: LabelTask, units: JudgedUnitTable, place: str) -> None:
-    """Check that the rows of a task that was read at `place` are units of this run.
+    """Check that the task's rows are units of this run. `place` is the source of the task, for messages.
 
     Raises:
         InputError: a labelled unit is not among the units, or the judge gave it another label.
@@ -188,21 +192,24 @@ def check(task: LabelTask, units: JudgedUnitTable, place: str) -> None:
     for number, row in enumerate(task.rows):
         at = units.places.get(row.id)
         if at is None:
-            reason = f"{quoted(row.id)} is no unit of this run: name the run that these labels belong to"
+            reason = f"{quoted(row.id)} is not a unit of this run; name the run that these labels belong to"
             problems.append(Problem(place, f"rows[{number}].id", reason))
         elif (units.label[at], units.group[at]) != (row.judged, row.group):
-            reason = f"the run's judge calls {quoted(row.id)} {quoted(units.label[at])}, not {quoted(row.judged)}"
-            problems.append(Problem(place, f"rows[{number}].judged", f"{reason}: draw again"))
+            reason = f"the run's judge labels {quoted(row.id)} {quoted(units.label[at])}, not {quoted(row.judged)}"
+            problems.append(Problem(place, f"rows[{number}].judged", f"{reason}; draw a new sample"))
     if problems:
         raise InputError(problems[:20])
 
 
 def why_uncorrected(task: LabelTask, units: JudgedUnitTable, labelled: int) -> str:
-    """Why these labels correct nothing, or ''."""
+    """The reason why these labels cannot correct numbers, '' if they can."""
     if not labelled:
-        return "nobody has labelled a whole group" if task.design == "whole" else "nobody has labelled anything"
+        return "no group is completely labelled" if task.design == "whole" else "there are no labels yet"
     drawn_from = {label: count for label, count in task.population.items() if count}
     if drawn_from != Counter(units.label):
         before, now = sum(drawn_from.values()), len(units.id)
-        return f"people's units were drawn from {before:,}, and the run now has {now:,}: draw again to correct it"
+        return (
+            f"the labelled units were sampled from {before:,} units, but the run now has {now:,}; draw a new sample to"
+            " correct its numbers"
+        )
     return ""

@@ -1,4 +1,4 @@
-"""Parts of a report on people's labels: who labelled, how well they and the judge agree, and corrected numbers."""
+"""Parts of a report on human labels: the annotators, their agreement with the judge, and corrected numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
+from overton.studies.findings import counted
 from overton.studies.numbers import Kind, number, reason, sentence
 from overton.studies.sections import Callout, Cell, Column, EmptyCell, Exhibit, Method, Section, Table, sentence_cell
 
@@ -17,10 +18,9 @@ if TYPE_CHECKING:
 
 
 def correction_tables(found: JudgedResult) -> list[Table]:
-    """Shares and mean of all rows, of each group, and between groups; then how well judge and people agree."""
-    said = (
-        f"{found.labelled:,} of {found.units:,} rows are labelled by people; the numbers describe {found.population}."
-    )
+    """Tables of the labels' proportions and mean: over all rows, by group, and as differences between groups. The last
+    table has the agreement of judge and people."""
+    said = f"{found.labelled:,} of {found.units:,} rows have human labels. The numbers describe {found.population}."
     groups = dict.fromkeys((row.group, row.against) for row in found.rows)
     tables = [_correction_table(found.rows_of(*sides), "" if any(sides) else said) for sides in groups]
     agreement = found.agreement
@@ -39,7 +39,7 @@ def _correction_table(rows: Sequence[CorrectedRow], note: str) -> Table:
 
 
 def _cells(rows: Sequence[CorrectedRow]) -> Iterator[list[Cell]]:
-    """A mean is another kind of number than a share, and so is written out."""
+    """The cells of each row. A mean is not a proportion, so its cells are formatted as texts."""
     for row in rows:
         judge, corrected, labelled = row.number.judge, row.number.corrected, row.number.labelled
         if row.label is None:
@@ -49,25 +49,26 @@ def _cells(rows: Sequence[CorrectedRow]) -> Iterator[list[Cell]]:
             yield [row.label, judged, corrected, labelled]
 
 
-ALONE = "No labels by people: everything that rests on the judge here rests on the judge alone."
+ALONE = "There are no human labels, so every judged number depends on the judge alone."
 """The first sentence of a report if a judge labelled and no person did."""
 
 CHECKED = (
-    "People checked the judge on a sheet that Overton 0.2.0 read, which corrects nothing. Read the sheet again, and its"
-    " labels correct numbers: overton judge agreement SHEET --run RUN"
+    "People checked the judge on a sheet that Overton 0.2.0 read. Sheets read by 0.2.0 correct no numbers. Read the"
+    " sheet again to use its labels: overton judge agreement SHEET --run RUN"
 )
-"""The same if a run has only what an earlier version stored of a sheet."""
+"""The first sentence of a report if a run has only what Overton 0.2.0 stored of a sheet."""
 
 _METHOD = (
-    "Corrected: the judge's share, shifted by its errors on the units that people labelled (prediction-powered, with"
-    " power tuning), for units like these unless the method says otherwise; units of one group are alike. Where people"
-    " differ and have not settled it, each counts equally. Tables and charts below use a corrected number wherever it"
-    " leads; the numbers beside it are the judge's."
+    "A corrected proportion is the judge's proportion, shifted by the judge's errors on the units with human labels"
+    " (prediction-powered inference with power tuning). It describes units like those of the run, unless the method"
+    " says otherwise. Its interval accounts for the clustering of units in groups. If people disagree about a unit"
+    " without adjudication, each person counts equally. Tables and charts below use the corrected number if it is the"
+    " preferred estimate."
 )
 
 
 def people_tables(found: AnnotatorAgreement) -> list[Table]:
-    """How well people agree with each other, and the judge with them."""
+    """People's agreement with each other, and the judge's agreement with people."""
     heads = [Column("Person"), Column("Page", "count"), Column("Labelled", "count"), Column("Cannot tell", "count")]
     people = Table(
         "People", heads, [[person.name, person.page, person.labelled, person.cannot_tell] for person in found.people]
@@ -75,7 +76,7 @@ def people_tables(found: AnnotatorAgreement) -> list[Table]:
     heads = [Column("Label"), Column("Labelled", "count"), Column("By two or more", "count")]
     heads += [Column("Settled", "count"), Column("Open", "count"), Column("Krippendorff's alpha", "value")]
     row: list[Cell] = [found.what, found.labelled, found.shared, found.settled, found.open, found.alpha]
-    tables = [people, Table("Agreement of people", heads, [row])]
+    tables = [people, Table("Agreement between people", heads, [row])]
     heads = [Column("Two people"), Column("Both labelled", "count")]
     heads += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
     pairs: list[list[Cell]] = [[f"{pair.a}, {pair.b}", pair.n, pair.same, pair.kappa] for pair in found.pairs]
@@ -86,51 +87,63 @@ def people_tables(found: AnnotatorAgreement) -> list[Table]:
 def _judge_tables(found: AnnotatorAgreement) -> Iterator[Table]:
     judge = found.judge
     heads = [Column("Judge"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
-    yield Table("The judge and people", heads, [[found.by, judge.same, judge.kappa]])
+    yield Table("Agreement of the judge with people", heads, [[found.by, judge.same, judge.kappa]])
     names = list(next(iter(judge.confusion.values()), {}))
     whole = all(count == int(count) for counts in judge.confusion.values() for count in counts.values())
     heads = [Column("Judged"), *(Column(name, "count" if whole else "value") for name in names)]
-    heads += [Column("Confirmed", "share"), Column("Given where they differ", "share")]
+    heads += [Column("Confirmed", "share"), Column("Given although people did not", "share")]
     rows: list[list[Cell]] = [
         [label, *(counts[name] for name in names), judge.by_label.get(label), judge.leniency.get(label)]
         for label, counts in judge.confusion.items()
     ]
     if rows:
-        note = "Rows are the judge's labels, columns people's; where people differ, each counts equally."
-        yield Table("What people say of each label", heads, rows, note)
+        note = (
+            "Rows are the judge's labels, columns are human labels. If people disagree about a unit, each person"
+            " counts equally."
+        )
+        yield Table("Human labels by the judge's label", heads, rows, note)
 
 
 def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> Section:
-    """The section on what people's labels change in a run's numbers; if there are none, with `without` instead."""
+    """The section on human labels and their effect on a run's numbers. Without human labels, the section contains only
+    the text `without`."""
     if not found:
-        return Section("labels", "Labels by people", [Callout(without, "warning", summary=True)])
+        return Section("labels", "Human labels", [Callout(without, "warning", summary=True)])
     exhibits = [exhibit for labelled_shares in found for exhibit in shares_exhibits(labelled_shares)]
-    return Section("labels", "Labels by people", [*exhibits, Method(_METHOD)])
+    return Section("labels", "Human labels", [*exhibits, Method(_METHOD)])
 
 
 def too_few(found: LabelledShares) -> str:
-    """The first sentence of a report if labels correct nothing, or are too few for a corrected number to lead; '' if it
-    does."""
+    """The first sentence of a report if human labels cannot correct numbers, or are too few for corrected numbers to be
+    preferred; '' otherwise."""
     what = found.what.replace("_", " ")
     if found.why:
-        return f"Labels by people of {what} correct nothing: {found.why}. What rests on the judge rests on it alone."
+        return (
+            f"The human labels of {what} cannot correct numbers, because {found.why}. Every judged number depends on"
+            " the judge alone."
+        )
     if found.labelled < found.enough:
         return (
-            f"Too few labels by people: {found.labelled:,} of {what}. From {found.enough} on the corrected number"
-            " leads; until then, everything that rests on the judge here is the judge's."
+            f"There are too few human labels of {what} ({found.labelled:,}) to correct numbers: {found.enough} are"
+            " needed. Every judged number depends on the judge alone."
         )
     return ""
 
 
 def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
-    """The shares of each label three times: of all units, by model, between models."""
+    """Each label's proportion: over all units, by model, and as differences between models."""
     what = found.what.replace("_", " ")
     if found.why:
-        yield Callout(f"Labels by people of {what}: nothing is corrected, since {found.why}.", "warning", summary=True)
+        yield Callout(
+            f"The human labels of {what} cannot correct numbers, because {found.why}.", "warning", summary=True
+        )
         return
     if found.labelled < found.enough:
-        said = f"People labelled {found.labelled:,} units ({what}); from {found.enough} on the corrected number leads"
-        yield Callout(f"{said}, until then the judge's.", "warning", summary=True)
+        said = f"People labelled {counted(found.labelled, 'units')} ({what})"
+        leads = (
+            f"From {found.enough} units on, results use the corrected number; until then, they use the judge's number."
+        )
+        yield Callout(f"{said}. {leads}", "warning", summary=True)
     yield _label_table(f"{what}, all models", found.shares, "share", _describe_labelling(found), summary=True)
     if len(found.models) > 1:
         for name, shares in found.models.items():
@@ -142,7 +155,8 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
 
 
 def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
-    """Measures of many labels, group by group; those of all models and of whole models in the summary too."""
+    """Measures that depend on many labels, with a table for each group. The summary shows the table of all models. If
+    each unit has a single label, it shows every table."""
     title, said = _HOW[found.how]
     by_units = found.how != "errors undone"
     tests = (found.together, *(equal_error.sentence(by_units=by_units) for equal_error in found.equal_errors))
@@ -169,40 +183,45 @@ _MANY = "Measures of many labels"
 _HOW = {
     "whole units": (
         _MANY,
-        f"{_MANY} together: people labelled whole units, and each unit's own value is corrected, which assumes only"
-        " that the draw is random.",
+        f"{_MANY}: whole units have human labels, and each unit's own value is corrected. This assumes only that the"
+        " labelled units were chosen at random.",
     ),
     "errors undone": (
         _MANY,
-        f"{_MANY} together: the judge's errors are undone label by label, which assumes that errors in one unit are"
+        f"{_MANY}: the judge's errors are corrected label by label. This assumes that errors in one unit are"
         " independent and equally frequent everywhere.",
     ),
     "single labels": (
         "Headlines",
-        "Headlines: each unit has one label, and its value is corrected, which assumes only that the draw is random.",
+        "Headlines: each unit has one label, and its value is corrected. This assumes only that the labelled units"
+        " were chosen at random.",
     ),
 }
-"""The title of the measures, and how they are corrected."""
+"""For each method of correction, the title of the measures and a description of the method."""
 
 
 def _describe_labelling(found: LabelledShares) -> str:
-    said = f"{', '.join(found.people)} labelled {found.labelled:,} of {found.units:,} units of {found.run} that"
+    said = f"{', '.join(found.people)} labelled {found.labelled:,} of the {found.units:,} units of {found.run} that"
     said += f" {found.judge} judged."
     if found.without_label:
-        said += f" {found.without_label:,} units have no label by the judge, and are left out."
+        said += f" Left out: {counted(found.without_label, 'units')} without a label from the judge."
     if found.set_aside:
-        said += f" {found.set_aside:,} more are in groups that were drawn whole and are not completely labelled."
+        aside = counted(found.set_aside, "units")
+        said += f" Also left out: {aside} in groups that were sampled whole but are only partly labelled."
     if found.cannot_tell:
-        said += f" For {found.cannot_tell:g} they could not tell: 'at most' is the share if all these had this label."
+        said += (
+            f" For {found.cannot_tell:g} units they could not tell; 'at most' is the proportion if all of these had the"
+            " label."
+        )
     if found.open:
-        said += f" They differ on {found.open:,} units that are not settled."
+        said += f" They disagree on {counted(found.open, 'units')} without adjudication so far."
     return said
 
 
 def _label_table(
     title: str, shares: Mapping[str, Variants], kind: Kind, note: str = "", *, summary: bool = False
 ) -> Table:
-    """The number that leads comes first."""
+    """A table with a row for each label. The preferred number comes first."""
     leads = any(share.leads == "corrected" for share in shares.values())
     bounded = any(share.corrected_at_most for share in shares.values())
     least = any(share.corrected_at_least for share in shares.values())
@@ -218,5 +237,5 @@ def _label_table(
 
 
 def _value_cell(estimate: Estimate) -> Cell:
-    """The judge's number alone; an interval would leave out the judge's errors."""
+    """The judge's number without its interval, because the interval would ignore the judge's errors."""
     return EmptyCell(reason(estimate)) if isnan(estimate.value) else estimate.value

@@ -1,16 +1,16 @@
-"""Shares of every label that a run's judge gave to its units, corrected by the labels that people gave to some.
+"""Proportions of every label that a run's judge gave, corrected with human labels for some units.
 
-`statistics.prediction_powered` has the formulas, as has docs/judges.md. If people differ, each counts equally. Those
-who cannot tell give none of the labels; the share if all of them had given a label is shown beside it, so that the
-truth is bounded both ways.
+The formulas are in `statistics.prediction_powered` and docs/judge-reference.md. If people disagree about a unit, each
+person counts equally. People who cannot tell give no label. A second proportion counts each 'cannot tell' as the label
+in question, so that the two proportions bound the true one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import isnan, nan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from math import isfinite, isnan, nan
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 ENOUGH = 100
-"""From this many labelled rows on, the corrected number leads: with fewer, intervals of rare labels cover too seldom
-(see docs/judges.md)."""
+"""The number of labelled rows from which the corrected number is preferred. With fewer rows, intervals for rare labels
+contain the true value too rarely (see docs/judge-reference.md)."""
 
 
 class Variants(msgspec.Struct, frozen=True):
-    """A number by the judge alone (`plain`), corrected by people's labels, and by what people labelled alone.
+    """A number from the judge's labels alone (`plain`), corrected by human labels, and from human labels alone.
 
-    In `corrected` and `labelled` those who cannot tell give no label; for a share, `corrected_at_most` is as if all of
-    them had given this one (for a difference: on the first side only; in `corrected_at_least` on the second side only).
-    `leads` names the number to use.
+    In `corrected` and `labelled`, people who cannot tell give no label. For a proportion, `corrected_at_most` counts
+    each 'cannot tell' as this label. For a difference, `corrected_at_most` does so on the first side only, and
+    `corrected_at_least` on the second side only. `leads` names the preferred number.
     """
 
     SHAPE = Shape(leads=True)
@@ -48,17 +48,28 @@ class Variants(msgspec.Struct, frozen=True):
     corrected_at_least: Estimate | None = None
 
     def led(self, plain: Estimate) -> PreferredEstimate:
-        """The number to use, with the three; `plain` is the judge's, as it is shown."""
+        """The preferred number together with the three variants; `plain` is the judge's number, as displayed."""
         return preferred_estimate(self.leads, {"plain": plain, "corrected": self.corrected, "labelled": self.labelled})
 
 
 def leading(corrected: Estimate, labels: int) -> str:
-    """Which one to use: the corrected one if it has an interval, and there are enough labels."""
+    """The name of the preferred number: the corrected one if it has an interval and there are enough labels."""
     return "corrected" if labels >= ENOUGH and not isnan(corrected.low) else "plain"
 
 
+Use = Literal["leads", "beside", "absent"]
+"""Whether corrected numbers replace the judge's numbers, are displayed next to them, or do not exist."""
+
+
+def use_of_variants(every: Sequence[Variants]) -> Use:
+    """The most favourable use of corrected numbers of a measure in any group."""
+    if any(each.leads == "corrected" for each in every):
+        return "leads"
+    return "beside" if any(isfinite(each.corrected.value) for each in every) else "absent"
+
+
 class LabelledBetween(msgspec.Struct, frozen=True):
-    """Model `a` minus model `b`."""
+    """The proportions of model `a` minus those of model `b`."""
 
     a: str
     b: str
@@ -66,13 +77,13 @@ class LabelledBetween(msgspec.Struct, frozen=True):
 
 
 class LabelledNumbers(msgspec.Struct, frozen=True):
-    """Measures of many labels together, corrected: by `groups` ('' for everything), then by measure.
+    """Corrected measures that depend on many labels. `groups` has them by group ('' for everything), then by measure.
 
-    `how` says whether 'whole units' are corrected by their own values, the judge's 'errors undone' label by label, or
-    units that have 'single labels' corrected by these. `labels` are the rows of measured units that people labelled,
-    `cannot_tell` those whose label they could not tell;
-    `whole` units are completely labelled, and `together` says in a sentence whether errors in one unit cluster.
-    `equal_errors` are tests of whether they depend on the model or the condition, one for each kind of group.
+    `how` is the method: 'whole units' corrects each unit's own value, 'errors undone' inverts the judge's errors label
+    by label, and 'single labels' corrects units that have one label each. `labels` counts the rows of measured units
+    with human labels, and `cannot_tell` the rows whose label people could not tell. `whole` counts completely labelled
+    units. `together` is a sentence on whether the judge's errors cluster within units. `equal_errors` are tests of
+    whether errors depend on the model or the condition, one for each kind of group.
     """
 
     how: str
@@ -85,13 +96,15 @@ class LabelledNumbers(msgspec.Struct, frozen=True):
 
 
 class LabelledShares(msgspec.Struct, frozen=True):
-    """One task's labels and what follows from them for a run.
+    """One task's labels and their consequences for a run.
 
-    Of the `units` of `run` to which the judge gave a label (`without_label` have none) people labelled `labelled`, and
-    `set_aside` more in groups that were drawn whole and are not completely labelled. For `cannot_tell` of these,
-    counted by people's shares, they could not tell, and on `open` ones they differ and have not settled it. From
-    `enough` labelled ones on, the corrected number leads. `why` says why nothing is corrected, and is empty if it is.
-    `measures` are those that the study makes from many such labels, None if it makes none.
+    `units` counts the units of `run` that the judge labelled, and `without_label` the units without a judge's label.
+    `labelled` counts the judged units with human labels that are used. `set_aside` counts units with human labels that
+    are not used: their groups were sampled whole and are not completely labelled. `cannot_tell` is the number of
+    labelled units whose label people could not tell; if people disagree, a unit counts in part. `open` counts the units
+    on which people disagree without adjudication. With at least `enough` labelled units, the corrected number is
+    preferred. `why` is the reason if nothing is corrected, '' otherwise. `measures` are the study's measures that
+    depend on many labels, None if it has no such measures.
     """
 
     run: str
@@ -123,9 +136,10 @@ def shares_by_people(
     why: str = "",
     these: bool = False,
 ) -> LabelledShares:
-    """Shares of every label, for units like those of this run, or with `these` for exactly its units.
+    """Proportions of every label. They describe a population of similar units; with `these`, they describe exactly the
+    units of this run.
 
-    `place` is where the labels were read from, for messages; `why` says why nothing can be corrected, '' if it can.
+    `place` is the source of the labels, for messages. `why` is the reason if nothing can be corrected, '' otherwise.
 
     Raises:
         InputError: a labelled unit is not among the units, or the judge gave it another label.
@@ -178,7 +192,8 @@ def shares_by_people(
 
 
 class _BoundedNumber(NamedTuple):
-    """A number with no label from those who cannot tell, and the most and the least that they could make of it."""
+    """A number in which 'cannot tell' gives no label, and its largest and smallest value if 'cannot tell' may be any
+    label."""
 
     usual: JudgeAndHuman
     most: Estimate | None = None
@@ -194,7 +209,7 @@ def _correct_shares(
     *,
     these: bool,
 ) -> dict[str, list[_BoundedNumber]]:
-    """The share of each label, over all units and then over those of each model."""
+    """The proportion of each label: first over all units, then over the units of each model."""
     import numpy as np
 
     from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
@@ -210,7 +225,7 @@ def _correct_shares(
     inside = [np.array([model == name for model in units.model or ()]) for name in names]
 
     def correct(label: str, *others: str) -> list[JudgeAndHuman]:
-        """The judge's share of a label, by people's shares of this one and of others."""
+        """The judge's proportion of a label, corrected by human proportions of this label and of others."""
         people = np.zeros(len(every))
         people[at] = [sum(shares.get(name, 0.0) for name in (label, *others)) for shares in said.values()]
         values = JudgeAndHumanValues(people, (judged == label).astype(float), every, every)
@@ -230,7 +245,7 @@ def _correct_shares(
 
 
 def _about_these(number: JudgeAndHuman) -> JudgeAndHuman:
-    """A number that describes exactly the run's units; its method says so."""
+    """Note in a number's method that it describes exactly the run's units."""
     method = "{}, for exactly these units".format
     corrected, labelled = (
         estimate if isnan(estimate.low) else msgspec.structs.replace(estimate, method=method(estimate.method))
@@ -240,14 +255,15 @@ def _about_these(number: JudgeAndHuman) -> JudgeAndHuman:
 
 
 def judged_alone(value: float, n: int, level: float) -> Estimate:
-    """A number by the judge alone, which has no interval; NaN if the judge gives no such label."""
+    """A number from the judge's labels alone, without an interval; NaN if the judge never gives such a label."""
     if isnan(value):
         return not_computed("the judge gives no such label", level=level)
-    return Estimate(value, nan, nan, n, f"{NO_INTERVAL}what the judge gets wrong is in none", level)
+    return Estimate(value, nan, nan, n, f"{NO_INTERVAL}the judge's errors are in no labelled unit", level)
 
 
 def _subtract(both: _BoundedNumber, other: _BoundedNumber) -> _BoundedNumber:
-    """A difference; those who cannot tell raise its first side to the most, its second for the least."""
+    """A difference between two numbers. For its largest value, 'cannot tell' raises the first number; for its smallest
+    value, it raises the second."""
     from overton.statistics.prediction_powered import JudgeAndHuman, difference
 
     usual = JudgeAndHuman(
@@ -263,5 +279,5 @@ def _subtract(both: _BoundedNumber, other: _BoundedNumber) -> _BoundedNumber:
 
 
 def with_labels(schema: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an analysis that may have `labels` beside its own keys: by label, `LabelledShares`."""
+    """The JSON Schema of an analysis that may have the key `labels` with `LabelledShares` by label."""
     return with_key(schema, "labels", dict[str, LabelledShares])

@@ -1,7 +1,7 @@
-"""Layouts of a report's tables and charts, and the sections that are made of them and an analysis.
+"""Layouts of a report's tables and charts, and the sections made from layouts and an analysis.
 
-A layout is data: it names measures, and says what the rows are about. A column's numbers, its kind, and its title
-unless the layout gives a shorter one, come from the measure. Where no layout fits, a section has a function instead.
+A layout is data: it names measures, and the subject of each row. The measure gives a column's numbers and their kind,
+and the column's title unless the layout has a shorter one. Where no layout fits, a section has a function instead.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from math import isnan
 from typing import Literal, NamedTuple, TypeAlias
 
 from overton.statistics import Estimate
@@ -21,21 +22,21 @@ from overton.studies.sections import COLOURS, Cell, Chart, Column, Exhibit, Sect
 from overton.studies.warnings import fault_section, with_faults
 
 ITEM = "item"
-"""In place of a facet: each item has a row."""
+"""A value of `RowsOf.by`: each item has a row."""
 
 CONDITION = "condition"
-"""In place of a facet with two sides: two conditions of one model."""
+"""A value of `RowsOf.sides`: a row compares two conditions of one model."""
 
 
 @dataclass(frozen=True)
 class RowsOf:
-    """The subject of each row of a table, or each dot of a chart: a model in a condition if nothing is given.
+    """The subject of each row of a table, or each dot of a chart: by default a model in a condition.
 
-    by     the facet of whose values each has a row, or `ITEM`; `title` is the heading of their column. Without a
-           title there is no such column, as for a facet with one value
-    sides  facets whose two sides a row sets against each other, or `CONDITION`. Facets after the first one add rows for
-           models and conditions that have two sides of the first
-    together  rows are about all models together, and name none
+    by     the facet with a row for each value, or `ITEM`; `title` is the heading of the values' column. Without a title
+           there is no such column, as for a facet with one value
+    sides  facets whose two sides a row compares, or `CONDITION`. Further facets add rows only for models and conditions
+           in which the first facet has two sides
+    together  rows are about all models together, and name no model
     """
 
     by: str = ""
@@ -49,15 +50,16 @@ class MeasureColumn:
     """The numbers of a measure, one for each row.
 
     title    the heading, if it is not the measure's own title
-    of       the units: all of a row, those of its first or of its second side, or the first's minus the second's
+    of       'all': all units of a row. 'first' or 'second': the units of that side. 'difference': the difference
+           between the two sides
     variant, against  as in the table of estimates
-    sides    a facet with two sides: the difference between them within what the row is about. The column is left out if
-             no row has it
-    condition  the condition of its numbers, if it is not that of the row
-    kind     how the numbers read, if not as the measure's
-    detail   summaries leave it out
+    sides    a facet with two sides: the column has the difference between them within the row's subject. The column is
+             left out if no row has such a difference
+    condition  the condition of the column's numbers, if it is not that of the row
+    kind     the format of the numbers, if it is not the measure's
+    detail   summaries leave the column out
 
-    A column of a measure that the records do not allow is left out.
+    A column is left out if its measure cannot be computed from the records.
     """
 
     measure: str
@@ -73,13 +75,13 @@ class MeasureColumn:
 
 @dataclass(frozen=True)
 class CountColumn:
-    """The cells of the column `name` of one of the analysis' other tables.
+    """The cells of the column `name` in one of the tables in `Analysis.counts`.
 
     table   the table's name in `Analysis.counts`; it has a row for each model, condition and value of a facet
-    item    if it has a row for each item instead, its column with their ids
-    words   texts in place of its cells
-    kind    how its numbers read
-    detail  summaries leave it out
+    item    the column with the items' ids, if the table has a row for each item instead
+    words   texts that replace the cells
+    kind    the format of the numbers
+    detail  summaries leave the column out
 
     A column of another kind than 'count' is left out if it has no numbers.
     """
@@ -94,10 +96,22 @@ class CountColumn:
 
 
 @dataclass(frozen=True)
-class TableOf:
-    """A table with a row for everything of which its first measure without a condition of its own has a number.
+class WordsColumn:
+    """Words about each model: `words(analysis, model)`."""
 
-    A table without rows or numbers is left out, or `otherwise` takes its place. `head` is the heading of the models'
+    title: str
+    words: Callable[[Analysis, str], str]
+
+
+OverviewColumn: TypeAlias = MeasureColumn | WordsColumn
+
+
+@dataclass(frozen=True)
+class TableOf:
+    """A table with a row for each number of one measure. This is the measure of the first `MeasureColumn` without a
+    `condition`.
+
+    A table without rows or numbers is left out, or replaced by `otherwise`. `head` is the heading of the models'
     column. The other fields are those of `Table`.
     """
 
@@ -115,8 +129,8 @@ class TableOf:
 class DotsOf:
     """A chart of a measure's numbers and their intervals, with a panel for each model and condition.
 
-    It has a dot for each value of a facet or each item, and is left out if it has none. `axis` is the title of the
-    axis. The other fields are those of `Chart`.
+    The chart has a dot for each value of a facet or each item, and is left out if it has no dots. `axis` is the title
+    of the axis. The other fields are those of `Chart`.
     """
 
     name: str
@@ -133,7 +147,8 @@ Part: TypeAlias = Layout | Callable[[Analysis], Iterable[Layout]]
 
 @dataclass(frozen=True)
 class SectionOf:
-    """A section: its exhibits in order, as layouts, as they are, or made by a function where no layout fits."""
+    """A section: its exhibits in order. Each exhibit is declared by a layout, given in full, or made by a function
+    where no layout fits."""
 
     key: str
     title: str
@@ -141,7 +156,8 @@ class SectionOf:
 
 
 def make_sections(layouts: Iterable[SectionOf], analysis: Analysis, plain: str) -> list[Section]:
-    """The sections of an analysis. In the `plain` condition a row has the model's name alone, in others both names."""
+    """The sections of an analysis. In the `plain` condition a row is named by the model alone, otherwise by model and
+    condition."""
     source = _Source(analysis, plain)
     return [Section(layout.key, layout.title, source.exhibits(layout.parts)) for layout in layouts]
 
@@ -160,12 +176,12 @@ def make_report(
     faults: tuple[str, str, str],
     probabilities: TableOf | None = None,
 ) -> list[Section]:
-    """The sections of a study's report, as `make_sections`, and those that all studies have.
+    """The sections of a study's report: those from `make_sections`, and the sections that all studies have.
 
-    `judged` says who judged; it is at the end of each of the study's own sections. `faults` are the words of the
-    section on malformed replies: what a reply is called, the heading of conditions, and how they are treated. The table
-    `probabilities` goes with the section on token probabilities, if there is one. A section without exhibits is left
-    out.
+    The text `judged` describes the judges; each of the study's own sections ends with it. `faults` has three texts for
+    the section on malformed replies. They are the plural word for replies, the heading of the column of conditions, and
+    a sentence on how the headline treats malformed replies. The table `probabilities` belongs to the section on token
+    probabilities, if there is one. A section without exhibits is left out.
     """
     made = make_sections(layouts, analysis, plain)
     if (weighed := weighing_section(analysis.weighing)) is not None:
@@ -177,10 +193,42 @@ def make_report(
     return with_faults(signed, fault_section(analysis.faults, *faults), analysis.warnings)
 
 
+TOGETHER = "all together"
+"""The name of the row with numbers of all models together."""
+
+
+def make_overview(columns: Sequence[OverviewColumn], analysis: Analysis, plain: str) -> Table | None:
+    """The table of a run's first screen, None if there are no numbers.
+
+    The table has a row for each model, or for each model and condition that the first measure has. If a measure has
+    numbers only for all models together, there is a row for them, too.
+    """
+    source = _Source(analysis, plain)
+    of_rows = [column for column in columns if isinstance(column, MeasureColumn) and not column.condition]
+    settings = {group[:2]: group for column in of_rows[:1] for group in source.groups(RowsOf(), column.measure)}
+    known = [*settings.values()] or [_Group(model, "") for model in analysis.models]
+    named = {group.model for group in known}
+    known += [_Group(model, "") for model in analysis.models if model not in named]
+    groups = [group for group in known if group.model]
+    if any(not any(source.overview(column, groups)) and source.number(column, _ALL) is not None for column in of_rows):
+        groups = [_ALL, *groups]
+    every = {column: source.overview(column, groups) for column in columns}
+    kept = {column: cells for column, cells in every.items() if any(map(_has_value, cells))}
+    if not any(isinstance(column, MeasureColumn) for column in kept):
+        return None
+    heads = [Column(column.title) if isinstance(column, WordsColumn) else source.column(column) for column in kept]
+    names = [source.model(group) if group.model else TOGETHER for group in groups]
+    return Table("Overview", [Column("Model"), *heads], [*zip(names, *kept.values(), strict=True)])
+
+
+def _has_value(cell: Cell) -> bool:
+    return not isnan(cell.value) if isinstance(cell, Estimate) else bool(cell)
+
+
 class _Group(NamedTuple):
     """The units of one row: of a model in a condition, and of a facet's value, two sides or an item.
 
-    `values` are the facet's value, or the two sides. If these are two conditions, `condition` is empty.
+    `values` has the facet's value, or the two sides. If the sides are two conditions, `condition` is empty.
     """
 
     model: str
@@ -194,9 +242,12 @@ class _Group(NamedTuple):
         return " / ".join([self.condition, *values] if self.condition else values)
 
 
+_ALL = _Group("", "")
+
+
 @dataclass(frozen=True)
 class _Source:
-    """An analysis, where the cells of every group of units are looked up."""
+    """An analysis as the source of the cells for each group of units."""
 
     analysis: Analysis
     plain: str
@@ -260,7 +311,7 @@ class _Source:
         return list(dict.fromkeys(setting.condition for setting in self.settings))
 
     def groups(self, rows: RowsOf, measure: str) -> list[_Group]:
-        """The groups of which a measure has a number, in the order of the analysis' rows."""
+        """The groups that have a number of a measure, in the order of the analysis' rows."""
         items = rows.by == ITEM
         if not rows.sides:
             facet = None if items else rows.by or None
@@ -273,7 +324,7 @@ class _Source:
     def groups_by(
         self, facet: str | None, measure: str, *, items: bool = False, sides: bool = False, together: bool = False
     ) -> Iterator[_Group]:
-        """The groups by a facet's values, or with `sides` by its two sides; with `items` each item by itself."""
+        """The groups by a facet's values; with `sides`, by its two sides; with `items`, for each item."""
         for row in self.analysis.rows_of(measure, None if facet == CONDITION else facet, variant="plain"):
             model, condition, against = row.model or "", row.condition or "", row.against
             if (row.item is not None) != items or (against is not None) != sides or (row.model is None) != together:
@@ -322,8 +373,14 @@ class _Source:
         ]
         return [column.words.get(str(cells.get(key))) if column.words else cells.get(key) for key in keys]
 
+    def overview(self, column: OverviewColumn, groups: Sequence[_Group]) -> list[Cell]:
+        """The cells of a column of the first screen."""
+        if isinstance(column, WordsColumn):
+            return [column.words(self.analysis, group.model) if group.model else None for group in groups]
+        return self.cells(column, groups) if column.measure in self.analysis.measures else [None] * len(groups)
+
     def number(self, column: MeasureColumn, group: _Group) -> Estimate | None:
-        """A group's number in a column; None if it has none."""
+        """A group's number in a column; None if the analysis has no such number."""
         facet, values, against = group.facet, group.values, column.against
         if column.sides:
             first, against = self.sides(column, group)
@@ -348,7 +405,7 @@ class _Source:
         return None if row is None else row.number
 
     def sides(self, column: MeasureColumn, group: _Group) -> tuple[str, ...]:
-        """The two sides of a model in a condition, over all units; empty names if it has none."""
+        """The two sides of a model in a condition, over all units. Their names are empty if there are no sides."""
         rows = self.groups_by(column.sides, column.measure, sides=True)
         return next((row.values for row in rows if row[:2] == group[:2]), ("", ""))
 

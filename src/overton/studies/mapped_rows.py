@@ -1,6 +1,7 @@
-"""The rows of tables that somebody else made, and their cells as values of the kinds that a mapping fills.
+"""The rows of tables made outside Overton, with each cell converted to the kind of value that a mapping expects.
 
-A table is a CSV or Parquet file, JSON lines, or JSON: a list of objects, or an object of objects by their ids.
+A table is a CSV, Parquet, JSON Lines or JSON file. A JSON file has a list of objects, or one object that maps ids to
+objects.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _MAX_ROWS = 5_000_000
 
 
 class Row(NamedTuple):
-    """A row of a table: its file, the file's stem, its place in it, its key in an object of objects, and its cells."""
+    """A row of a table: its file, the file's stem, its location in the file and its cells. `key` is the row's key if a
+    JSON object contains the rows, otherwise ''."""
 
     file: str
     stem: str
@@ -29,12 +31,13 @@ class Row(NamedTuple):
 
 
 def read_rows(text: Text, wanted: Sequence[str], under: str) -> list[Row]:
-    """The rows of a table with the `wanted` columns; `under` is the key of a JSON object that contains them.
+    """The rows of a table with the `wanted` columns. If `under` is not '', the rows are under this key of a JSON
+    object.
 
-    A column may be a dotted path that starts in a column.
+    A wanted column may be a dotted path whose first part is a column of the table.
 
     Raises:
-        InputError: it cannot be read, has no such column, or no rows; the problem names the file.
+        InputError: the table cannot be read, lacks a column, or has no rows; the problem names the file.
     """
     if text.suffix in (".json", ".jsonl"):
         rows = [*_json_rows(text, under)]
@@ -58,12 +61,12 @@ def _check_columns(text: Text, wanted: Sequence[str], known: Iterable[str]) -> N
 
 
 def has_column(known: Iterable[str], column: str) -> bool:
-    """Whether a column, or the one in which a dotted path starts, is among these."""
+    """Whether the `known` columns include `column`, or its first part if it is a dotted path."""
     return column in known or column.partition(".")[0] in known
 
 
 def no_such(what: str, column: str, known: Iterable[str]) -> str:
-    """The problem of a column (or key) that is not among those known."""
+    """The message about a column (or key) that does not exist."""
     return f"no such {what}{suggestion(column, known) or f'; there are {list_names([*known], 20)}'}"
 
 
@@ -79,7 +82,7 @@ def _table_rows(text: Text, wanted: Sequence[str]) -> Iterator[Row]:
 
 
 def _json_rows(text: Text, under: str) -> Iterator[Row]:
-    """Lines of objects; or, in a whole file, a list of objects, or an object of objects by their ids."""
+    """Rows from a file with one object per line, a list of objects, or an object of objects by their ids."""
     if text.suffix == ".jsonl":
         for line in object_lines([text], noun="row", most=_MAX_ROWS):
             if line.data is None:
@@ -95,14 +98,14 @@ def _json_rows(text: Text, under: str) -> Iterator[Row]:
     members = members_of(value)
     if members is None or not all(isinstance(member, dict) for _, member in members):
         what = f"{quoted(under)} is {kind_of(value)}" if under else f"contains {kind_of(value)}"
-        reason = f"{what}, not a list of objects; 'rows' in the mapping names the key under which they are"
+        reason = f"{what}, not a list of objects; set 'rows' in the mapping to the key of that list"
         raise InputError([Problem(text.name, "", reason)])
     for number, (key, member) in enumerate(members, 1):
         yield Row(text.name, text.stem, f"object {number}", key, member)
 
 
 def members_of(value: Any) -> list[tuple[str, Any]] | None:
-    """The members of a list, or of an object by their keys; None if it is neither."""
+    """The members of a list or an object, each with its key ('' in a list); None for any other value."""
     if isinstance(value, list | tuple):
         return [("", member) for member in value]
     if isinstance(value, dict):
@@ -111,7 +114,8 @@ def members_of(value: Any) -> list[tuple[str, Any]] | None:
 
 
 def _step_into(value: Any, path: str) -> Any:
-    """The value at a dotted path within objects, or a list of values through a list; None if it leads nowhere."""
+    """The value at a dotted path within objects. A list on the path gives a list of values. None if the path does not
+    exist."""
     for key in path.split("."):
         value = opened_cell(value)
         if isinstance(value, list):
@@ -122,22 +126,22 @@ def _step_into(value: Any, path: str) -> Any:
 
 
 def cell_of(cells: Any, column: str) -> Any:
-    """The cell of a column, or what is at a dotted path that starts in one."""
+    """The cell of a column, or the value at a dotted path that starts in a column."""
     return cells[column] if column in cells else _step_into(cells, column)
 
 
 def opened_cell(value: Any) -> Any:
-    """A cell, with JSON in a text read; other texts stay as they are.
+    """The value of a cell. A text that starts like a JSON list or object is parsed; other values stay as they are.
 
     Raises:
-        ValueError: it starts like a list or an object and is not JSON.
+        ValueError: the cell starts like a list or an object but is not valid JSON.
     """
     if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
         return value
     notes = Notes("")
     opened = read_value(value, notes)
     if notes.failed:
-        raise ValueError("starts like a list or an object, but is not JSON; Python's json.dumps writes it")
+        raise ValueError("starts like a list or an object, but is not JSON; write it with Python's json.dumps")
     return opened
 
 
@@ -145,12 +149,12 @@ def opened_cell(value: Any) -> Any:
 
 
 def value_of(kind: Kind, value: Any) -> Any:
-    """A cell as a value of a kind; None if it is empty.
+    """Convert a cell to a value of a kind; None if the cell is empty.
 
     Raises:
-        ValueError: it cannot be one, with the reason.
+        ValueError: the cell cannot be converted; the message gives the reason.
     """
-    if value is None or value == "" or (isinstance(value, float) and isnan(value)):  # as data frames write it
+    if value is None or value == "" or (isinstance(value, float) and isnan(value)):  # NaN is an empty cell
         return "" if kind == "text" else None
     match kind:
         case "text":
@@ -188,7 +192,7 @@ def _text(value: Any) -> str:
 
 
 def _id(value: Any) -> str | None:
-    """A text without spaces around it; whole numbers that a data frame keeps as decimal ones are ids, too."""
+    """An id without surrounding spaces. A data frame may keep a whole number as a decimal number; 3.0 becomes '3'."""
     return _text(int(value) if isinstance(value, float) and value % 1 == 0 else value).strip() or None
 
 
@@ -218,6 +222,6 @@ def _flag(value: Any) -> bool:
 
 
 def kind_in_words(value: Any) -> str:
-    """The kind of a cell, in words: a table has more kinds than JSON."""
+    """The kind of a cell, in words, because a table has more kinds than JSON."""
     said = kind_of(value)
     return said if said != "null" else f"of the type {type(value).__name__}"

@@ -1,7 +1,8 @@
-"""Blocks of a study whose headlines are means over its units, so that a run can stop when they are precise.
+"""Blocks of trials of a study whose headlines are means over units. With blocks, a run can stop at its target
+precision.
 
-A trial's value is the mean over its units. How precise a headline is follows from the values of each arm (an item in a
-condition), as `overton.studies.precision` says.
+A trial's value is the mean over its units. A headline's precision follows from the values of each arm (an item in a
+condition), as described in `overton.studies.precision`.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _ARM = "number of the arm"
 
 
 def blocks_of(measures: StudyMeasures[Any], of: Callable[[Any], tuple[str, int]]) -> Blocks:
-    """The blocks of a study whose headlines are means over units, and whose units weight records.
+    """The blocks of a study whose headlines are means over units.
 
-    `of(trial)` gives the name of its condition and the number of its block there, as in `Blocks`. Records have the
-    column `trial`. `RecordUnits` weight them.
+    `of(trial)` gives the name of the trial's condition and the number of the trial's block in that condition, as in
+    `Blocks`. Records need the column `trial`. With `RecordUnits`, each unit has the weight of its record.
     """
     headlines = [measure for measure in measures.headlines[0].measures if not measure.weight]
     return Blocks(
@@ -60,7 +61,7 @@ def _title(measures: StudyMeasures[Any], measure: Measure) -> str:
 
 
 def _like(item: str, record: Any, trial: Any) -> Any:
-    """The same record of another trial."""
+    """The record, with its trial's name and item replaced by those of the given trial."""
     known = {"trial": trial.name, item: trial.item}
     return msgspec.structs.replace(
         record, **{name: value for name, value in known.items() if name in record.__struct_fields__}
@@ -70,7 +71,7 @@ def _like(item: str, record: Any, trial: Any) -> Any:
 def _judge(
     measures: StudyMeasures[Any], headlines: Sequence[Measure], looked: InterimResult, wanted: Mapping[str, float]
 ) -> PrecisionState:
-    """How precise the headlines are so far."""
+    """The precision of the headlines so far."""
     arms = sorted(looked.records)
     sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in arms}
     records = [(place, record) for place, arm in enumerate(arms) for record in looked.records[arm]]

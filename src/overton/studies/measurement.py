@@ -1,4 +1,4 @@
-"""From a run's records to numbers and how they are shown: what a study declares, and what it is given."""
+"""The interface by which a study turns a run's records into numbers and displays them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.studies.options import Option
-from overton.studies.sections import Callout, Exhibits, Section
+from overton.studies.sections import Callout, Exhibits, Section, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.chapters import Chapters
     from overton.studies.contributions import Sides
     from overton.studies.correction import CorrectionCase, Place
     from overton.studies.findings import Profiling, Said
+    from overton.studies.measures import Measure
     from overton.studies.people_labels import People
     from overton.studies.precision import Blocks
     from overton.studies.probabilities import Weighing
@@ -33,40 +35,57 @@ Record = TypeVar("Record")
 
 
 class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How measures are computed; a study with further choices derives from it."""
+    """Options for computing measures. A study with further options derives its own class from this one."""
 
     level: Annotated[float, Option("Coverage of the intervals", least=0.5, most=0.999)] = 0.95
-    resamples: Annotated[int, Option("Random draws, in the few places that need them", least=100, most=100_000)] = 2000
-    seed: Annotated[int, Option("Seed of the random draws")] = 0
+    resamples: Annotated[
+        int, Option("Number of random samples, for the few numbers that need them", least=100, most=100_000)
+    ] = 2000
+    seed: Annotated[int, Option("Seed of these random samples")] = 0
     as_published: Annotated[
         bool | None,
-        Option("The paper's reading and estimator, and its tables first; by default as the run was made"),
+        Option("Use the paper's parsing and estimator, and show its tables first; by default the run's own setting"),
     ] = None
 
     @property
     def describes_these(self) -> bool:
-        """Whether shares of labels that human labels correct describe exactly the units of a run, and not units like
-        these. A study may leave that to the user."""
+        """Return whether proportions corrected by human labels describe only the units of a run. Otherwise they
+        describe a population of similar units. A study may let the user choose."""
         return False
 
     @property
     def bootstraps(self) -> bool:
-        """Whether limits are percentiles of bootstrapped clusters, as in a paper, instead of the rule's."""
+        """Return whether interval limits are percentiles of a cluster bootstrap, as in a paper. Otherwise Overton's
+        usual rule applies."""
         return False
 
 
 @dataclass(frozen=True)
+class Position:
+    """The column of records with the model's position, from which Overton finds changes of position.
+
+    If `values` are given, other values of the column are not positions. `by` is the column that names the speaker, if a
+    trial has several speakers.
+    """
+
+    column: str
+    values: tuple[str, ...] = ()
+    by: str = ""
+
+
+@dataclass(frozen=True)
 class Headline(Generic[Analysis, Record]):
-    """The part of a study that is shown where there is room for few figures, as in the logs of another host.
+    """The few figures of a study that are shown where space is limited, as in the logs of Inspect AI.
 
-    `figures(analysis)` gives the first of its measures by name; `item` is the column that names the item. `value` is
-    one number for the records of one item in one condition, NaN if they have none, which `meaning` explains;
-    `columns` are those of the record that people read first.
+    `figures(analysis)` gives a few measures by name. `item` is the column that names the item. `value` computes one
+    number from the records of one item in one condition (NaN if the number does not exist); `meaning` explains the
+    number. `columns` are the most important columns of records, which displays show first.
 
-    `answers(records)` counts answers that figures do not show, from the design's table: a kind ('answers_other',
-    'answers_unread', 'judge_unread'), how many of that kind, and of how many. `judge(figure, options)` names the role
-    on whose labels a figure or such a count rests in a run with these options, '' if it rests on none; the names of
-    that role's prompts start with `judge_prompts`.
+    `answers(records)` counts the answers that the figures leave out. From the table of the design's records, it yields
+    each kind of omitted answer ('answers_other', 'answers_unread', 'judge_unread') with its number and the total.
+    `judge(figure, options)` names the role of the judge on whose labels the figure or count depends in a run with these
+    options. It is '' if there is no such judge. The names of that role's prompts start with `judge_prompts`. `position`
+    locates the model's position in records. For each of `measures`, a plan states whether the design can measure it.
     """
 
     figures: Callable[[Analysis], Iterator[tuple[str, Estimate]]]
@@ -77,6 +96,8 @@ class Headline(Generic[Analysis, Record]):
     answers: Callable[[pl.DataFrame], Iterator[tuple[str, int, int]]] = lambda records: iter(())
     judge: Callable[[str, Mapping[str, Any]], str] = lambda figure, options: ""
     judge_prompts: str = ""
+    position: Position | None = None
+    measures: tuple[Measure, ...] = ()
 
 
 def _refuse_table(table: RawTable, how: Any) -> Any:
@@ -85,20 +106,23 @@ def _refuse_table(table: RawTable, how: Any) -> Any:
 
 @dataclass(frozen=True)
 class Comparing:
-    """How models are compared by a study: its measures as what each item contributes (`overton.studies.measures`).
+    """How a study computes each item's contribution to its measures. Comparisons of models are based on these
+    contributions (`overton.studies.measures`).
 
-    unit      what items are called in the plural, as intervals name them
+    unit      the plural word for items that is used where intervals are described
     records   `records(results, how)` gives every model's contributions
-    table     `table(table, how)` gives those of a table that was made elsewhere
-    place     `place(measure, model)` is the place of a headline in the JSON, key by key; () if it has none
-    judge     `judge(measure)` names the role on whose labels a measure rests, '' if it rests on none
-    harmless  options that change only how sure a number is, or which numbers there are, and not what one means
-    weighing  `weighing(results, how)` says what the shares of a design are made of, and its nulls are read in the same
-              way; None if nobody asked for token probabilities
-    trial     the column of records that names the trial, which ends in its repetition, '.../r3', so that the effect
-              of chance on a number can be separated from that of items; '' if trials are not repeated
-    few       `few(results, how)` gives the contributions to measures that are `matched`, of runs with different numbers
-              of trials; None if there are no such measures
+    table     `table(table, how)` gives the contributions from a table made outside Overton
+    place     `place(measure, model)` gives the keys that lead to a headline in the JSON; () if the JSON does not have
+              it
+    judge     `judge(measure)` names the role whose labels a measure depends on, '' if it depends on none
+    harmless  options in which compared runs may differ: they change the precision of numbers or add numbers, but do not
+              change the meaning of a number
+    weighing  `weighing(results, how)` decides whether proportions come from token probabilities, both for a design and
+              for its null conditions; None if the runs requested no token probabilities
+    trial     the column of records with the trial's name, which ends in its repetition ('.../r3'). Repetitions make it
+              possible to separate random variation from variation between items. '' if trials are not repeated
+    few       `few(results, how)` gives the contributions to `matched` measures for runs with different numbers of
+              trials; None if the study has no such measures
     """
 
     unit: str
@@ -114,15 +138,14 @@ class Comparing:
 
 @dataclass(frozen=True)
 class Correcting(Generic[Analysis]):
-    """Measures of many labels together that rest on a judge, and how labels by people correct them.
+    """Measures that depend on many of a judge's labels, and their correction by human labels.
 
-    whats  the labels of the study's sheet that they rest on
-    case   `case(results, what, people, how)` gives the units and what people say of them
-    (`overton.studies.correction`);
-           None if the measures, as computed, rest on other labels
-    place  `place(analysis, place)` is where an analysis has a number, from the place that the case names; None if it
-           has none there
-    alone  what a report says of sections whose numbers rest on the judge's labels and are not corrected, by their keys
+    whats  the kinds of label, on the study's labelling sheet, that the measures depend on
+    case   `case(results, what, people, how)` gives the units and their human labels (`overton.studies.correction`);
+           None if the measures in this analysis depend on other labels
+    place  `place(analysis, place)` converts the location that the case names to the number's location in an analysis;
+           None if the analysis does not have the number
+    alone  by section key, a report's note on a section whose numbers depend on the judge's labels but are not corrected
     """
 
     whats: tuple[str, ...]
@@ -133,9 +156,10 @@ class Correcting(Generic[Analysis]):
 
 @dataclass(frozen=True)
 class UnreadRecords:
-    """How many replies on one model could not be read, out of how many; `what` names them ('verdicts').
+    """For one model, the number of replies that could not be parsed (`count`) and of all replies (`of`). `what` names
+    the replies ('verdicts').
 
-    `role` is the judge's if the replies are a judge's labels of the model, and '' if they are the model's own.
+    `role` is the judge's role if the replies are the judge's labels, and '' if they are the model's own.
     """
 
     model: str
@@ -147,32 +171,38 @@ class UnreadRecords:
 
 @dataclass(frozen=True)
 class Measuring(Generic[Analysis, Record]):
-    """How a study's outcome becomes an analysis, and how an analysis is shown. The first three are needed.
+    """How a study's records become an analysis, and how the analysis is displayed. `analysis`, `records` and `sections`
+    are required.
 
-    how         the choices of computing it, each field with its `Option`
+    how         the options of the analysis, each field with its `Option`
     records     `records(results, how)` gives the analysis of runs
     analysis    the type of an analysis, from which its JSON Schema is derived
-    sections    `sections(analysis)` gives what is shown of an analysis alone
-    findings    `findings(analysis)` says where models stand, and gives the tests to make, if there are any: see `Said`
-    unread      `unread(analysis)` counts replies that could not be read: many make a model's findings unfit to quote
-    tables      in one line: which tables made elsewhere can be measured
-    read        the kinds of such tables, as documentation shows their columns
-    table       `table(table, how)` gives the analysis of one of them, opened
+    sections    `sections(analysis)` gives the sections that need only the analysis
+    findings    `findings(analysis)` gives each model's position, and any tests to make: see `Said`
+    unread      `unread(analysis)` counts replies that could not be parsed. If a model has many, its findings should not
+                be quoted
+    tables      one line on which tables made outside Overton can be measured
+    read        the kinds of these tables, whose columns the documentation shows
+    table       `table(table, how)` gives the analysis of an opened table
     exhibits    `exhibits(results, analysis, how)` gives what a report shows, by default the sections alone
-    headline    the few figures that represent it
-    comparing   how models are compared by it; without it `overton compare` refuses
-    reproductions  publications whose numbers it computes again from their tables
-    folders        where a repository that publishes such tables keeps them, as in `Reproduction`
-    profile     what it contributes to a model's profile (`overton.studies.findings`)
-    correcting  how people's labels correct its measures of many of a judge's labels, if it has such measures
-    reported    choices that a report makes by default
-    names       columns with a model's name; those in `joined` have several names, joined by ' + '
-    apart       columns whose values are unique in a run only, so that runs under each other need the run's name
+    overview    `overview(analysis)` gives the table on a run's first screen; by default the first table of `sections`
+    chapters    the questions that a report answers, each with the keys of the sections that answer it
+    headline    the few figures that represent the study
+    comparing   how models are compared; without this field `overton compare` refuses the study
+    reproductions  publications whose numbers the study recomputes from their tables
+    folders        the folders of these publications' tables in their repository, as in `Reproduction`
+    profile     the study's contribution to a model's profile (`overton.studies.findings`)
+    correcting  how human labels correct measures that depend on many of a judge's labels; None if the study has no such
+                measures
+    reported    options of the analysis that a report sets by default
+    names       columns with a model's name; columns in `joined` have several names, joined by ' + '
+    apart       columns whose values are unique only within a run; a table of several runs adds the run's name to the
+                values
     schema      the version of the analysis' JSON
-    questions   those that the study's judge is asked, on whose labels people and other judges can check it; None if
-                there are none
-    blocks      whole balanced parts of the study's trials, and how precise their records are: see `Blocks`. Without it
-                a run cannot stop when it is precise
+    questions   the questions to the study's judge; people and other judges can check its labels. None if the study has
+                no such questions
+    blocks      complete balanced parts of the study's trials, and the precision of their records: see `Blocks`. Without
+                blocks, a run cannot stop at a target precision
     """
 
     analysis: Callable[[], type[Analysis]]
@@ -183,6 +213,8 @@ class Measuring(Generic[Analysis, Record]):
     exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
     findings: Callable[[Analysis], Sequence[Said]] | None = None
     unread: Callable[[Analysis], Iterable[UnreadRecords]] | None = None
+    overview: Callable[[Analysis], Table | None] | None = None
+    chapters: Chapters = field(default_factory=dict)
     headline: Headline[Analysis, Record] | None = None
     comparing: Comparing | None = None
     profile: Profiling[Analysis] | None = None
@@ -200,22 +232,22 @@ class Measuring(Generic[Analysis, Record]):
     blocks: Blocks | None = None
 
     def shown(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
-        """The exhibits of a report, or the sections if no exhibits are declared."""
+        """The exhibits of a report; by default the sections alone."""
         if self.exhibits is None:
             return Exhibits(summary="", sections=self.sections(analysis), trials=None)
         return self.exhibits(results, analysis, how)
 
 
 class _NoMeasures(msgspec.Struct, frozen=True):
-    """There are no measures."""
+    """The analysis of a study without measures."""
 
 
 def _sections_without_measures(analysis: _NoMeasures) -> Sequence[Section]:
-    said = "This study declares no measures: the answers are in records.parquet, and nothing is computed from them."
+    said = "This study declares no measures. Its answers are in records.parquet."
     return [Section("measures", "Measures", [Callout(said, "warning", summary=True)])]
 
 
 UNMEASURED: Measuring[_NoMeasures, Any] = Measuring(
     analysis=lambda: _NoMeasures, records=lambda results, how: _NoMeasures(), sections=_sections_without_measures
 )
-"""Takes the place of the measures of a study that asks questions and declares none."""
+"""The default for a study that asks questions and declares no measures."""

@@ -1,10 +1,10 @@
-"""The measures by which models can be compared, as a study declares them, and groups that have numbers of them."""
+"""Measures that a study declares, by which models can be compared, and the groups for which measures are computed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from overton.statistics.estimate import SHARE, Range, ratio
 from overton.studies.numbers import Kind
@@ -13,34 +13,42 @@ if TYPE_CHECKING:
     from overton.statistics.arrays import AnyFloats, Floats
 
 WHOLE = ""
-"""Stands in place of a model's name if a number is for all models that answered together."""
+"""Replaces the model's name if a number is for all models jointly."""
 
 
 @dataclass(frozen=True)
 class Measure:
     """A measure that models can be compared by.
 
-    `within` is its range. `margin` is the difference that counts as none unless the user names another, in the
-    measure's own units. `kind` says how it reads, `gap` how a difference of two does. With `leads` it is a headline;
-    others are compared on request. `of` maps sums over items [..., K] to the number; `flaw` says, from what the items
-    contribute [items, K], why the number has no interval, '' if it has one.
+    `within` is the measure's range. `margin` is the largest difference that is treated as zero, in the measure's own
+    units; users can set another. `kind` is the format of the number, and `gap` that of a difference. A measure that
+    `leads` is a headline; other measures are compared on request. The function `of` computes the number from sums over
+    items [..., K]. The function `flaw` takes the contributions of items [items, K]. It gives the reason why the number
+    has no interval, '' if the number has one.
 
-    A `variant` is another number for what a headline measures: it is shown beside it, and no finding. `unbiased` names
-    the measure to take instead if chance in few trials raises this one: it is not compared across numbers of trials.
-    One that depends on them for another reason is `matched`: both are then taken as with as few trials as the one with
-    fewer has (`Comparing.few`).
+    A `variant` is another number for the quantity that a headline measures. It is displayed with the headline, but is
+    not a finding. With few trials, random variation may inflate a measure. Such a measure is not compared between runs
+    with different numbers of trials, and `unbiased` names the measure to use instead. A `matched` measure depends on
+    the number of trials for another reason. In its comparisons, both sides are reduced to the smaller number of trials
+    (`Comparing.few`).
 
-    A study that makes units (`overton.studies.grouping`) declares every measure, and its numbers follow:
+    If a study makes units (`overton.studies.grouping`), it declares every measure by the following fields, and Overton
+    computes the numbers:
 
-    units     the kind of unit that it is a mean over
-    value     the column with a unit's value, null if the unit has none; `name` if not given
-    weight    the column by which the sum of values is divided, for a ratio; 1 for each unit with a value if not given
-    signed    the value is a difference already, above 0 for the unit's own side: its mean needs no second side
-    compared  models, and a model and its null condition, are compared by it
-    judge     the role on whose labels it rests, '' if it rests on none
-    nothing   why there is no number if no unit has a value
-    source    where it is published
-    heading   the title of its columns in tables, if that is not `title`
+    units     the kind of unit over which the measure is a mean
+    value     the column with a unit's value, null if the unit has none; by default the column `name`
+    weight    for a ratio, the column whose sum is the denominator; by default each unit with a value counts as 1
+    signed    whether the value is already a difference between two sides, positive if it favours the unit's own side
+    compared  whether the measure is used to compare models, and to compare each model with its null conditions
+    judge     the role whose labels the measure depends on, '' if it depends on none
+    nothing   the reason given for a missing number if no unit has a value
+    source    the publication that defines the measure
+    needs     the conditions without which no unit has a value, as trials name them. 'a' includes every condition 'a/b',
+              and 'a|b' means that either 'a' or 'b' is enough
+    least     numeric options, each with the smallest setting at which a unit can have a value
+    only      an option and the only setting of it at which the measure exists; None if the measure always exists
+    heading   the title of its columns in tables, if different from `title`
+    phrase    its name in a sentence, if `title` would be unclear there: 'Recall of reference viewpoints'
     """
 
     name: str
@@ -61,32 +69,42 @@ class Measure:
     signed: bool = False
     compared: bool = False
     judge: str = ""
-    nothing: str = "no item has it"
+    nothing: str = "no item has this number"
     source: str = ""
     heading: str = ""
+    needs: tuple[str, ...] = ()
+    least: tuple[tuple[str, int], ...] = ()
+    only: tuple[str, Any] | None = None
+    phrase: str = ""
+
+    @property
+    def words(self) -> str:
+        """The measure's name in a sentence."""
+        return self.phrase or self.title
 
     @property
     def column(self) -> str:
-        """The column of its units with their values."""
+        """The column with the values of the measure's units."""
         return self.value or self.name
 
 
 By: TypeAlias = Mapping[str, str]
-"""Facets by which numbers are grouped, each with the column of the units that has its values."""
+"""Facets by which numbers are grouped, by name. Each facet names the column of units that contains its values."""
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """Some measures, and what units their numbers are over: all of a model and condition if nothing is given.
+    """Measures, and the groups of units for which they are computed. By default each model and condition is a group.
 
-    by       facets of whose values each has a number
-    by_item  whether each cluster has numbers of its own
-    together  whether the numbers are over all models together
-    sides    the last facet of `by` has two sides, and there are differences between them: besides each side's number
-             ('both'), or alone ('difference'). A `signed` measure is a difference, and has no number of a side
-    names    the two sides, if there are numbers even without units
-    variant  the variant of its rows, if they are another estimate of the same; '' if they are as observed
-    deviations  whether there are standard deviations over units, too
+    by       facets; each value of a facet has a number
+    by_item  whether each cluster has separate numbers
+    together  whether the numbers pool all models
+    sides    if not '', the last facet of `by` has two sides. The rows are each side's number and the difference between
+             the sides ('both'), or only the difference ('difference'). A `signed` measure is already a difference, so
+             it has no number for one side
+    names    the names of the two sides, if each side gets a row even without units
+    variant  the name of another estimate of the same quantity; '' for observed numbers
+    deviations  whether to add rows with standard deviations over units
     """
 
     measures: Sequence[Measure]
@@ -99,10 +117,10 @@ class Grouping:
     deviations: bool = False
 
     def within(self, facet: str) -> Grouping:
-        """The same within each value of a facet of items."""
+        """These groups, further divided by a facet of items."""
         return replace(self, by={facet: facet, **self.by})
 
 
 def key_in(measure: str, condition: str, plain: str) -> str:
-    """The key of a measure in a condition, as comparisons and stored baselines name it."""
+    """The key of a measure in a condition, as used in comparisons and stored baselines."""
     return measure if condition == plain else f"{measure}_{condition.replace('-', '_').replace('+', '_')}"

@@ -1,8 +1,9 @@
-"""Several judges of one run: how far they agree on each label, and every headline by each of them.
+"""Several judges of one run: their agreement on each kind of label, and every headline by each judge.
 
-Models are asked and answer once; each judge has labels of its own, and so records of its own. The first leads: all else
-in an analysis is by its labels. A number by another judge is over the items for which both give one, and each of these
-is left out of both in turn, as when two models are compared (`overton.studies.measures`).
+Models answer once. Each judge labels the same answers, so each judge has its own records. The first judge is the
+preferred one: the rest of an analysis uses its labels. A comparison with another judge is over the items for which both
+judges give a number. The jackknife leaves each item out of both numbers, as in a comparison of two models
+(`overton.studies.measures`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ JUDGE = "judge"
 
 
 class TwoJudges(msgspec.Struct, frozen=True):
-    """Two judges on the rows that both labelled: the share of equal labels, and Cohen's kappa."""
+    """The agreement of two judges on the rows that both labelled: the proportion of equal labels (`same`), and Cohen's
+    kappa."""
 
     first: str
     second: str
@@ -42,11 +44,11 @@ class TwoJudges(msgspec.Struct, frozen=True):
 
 
 class OnLabel(msgspec.Struct, frozen=True):
-    """How far judges agree on one kind of label.
+    """The agreement of judges on one kind of label.
 
-    `rows` have a label from two judges or more, `differ` of them not the same from all. `krippendorff_alpha` is
-    Krippendorff's, over all judges; rows of one group are alike, and intervals are over groups. `labelled` counts each
-    judge's rows.
+    `rows` is the number of rows with labels from at least two judges; on `differ` of these rows the judges disagree.
+    `alpha` is Krippendorff's alpha over all judges; its interval is over groups of similar rows. `labelled` counts the
+    rows that each judge labelled.
     """
 
     what: str
@@ -58,8 +60,9 @@ class OnLabel(msgspec.Struct, frozen=True):
 
 
 class ByJudge(msgspec.Struct, frozen=True):
-    """A model's measure by the first judge and by another, each over all items for which it gives a number; `items`
-    counts those of either. `model` is '' for all models together. `difference` is the other's minus the first's."""
+    """A model's measure by the first judge and by another judge, each over all items for which that judge gives a
+    number. `items` counts the items for which at least one of the two judges gives a number. `model` is '' for all
+    models together. `difference` is the other judge's number minus the first judge's."""
 
     model: str
     measure: str
@@ -75,7 +78,8 @@ class ByJudge(msgspec.Struct, frozen=True):
 
 
 class Judges(msgspec.Struct, frozen=True):
-    """Several judges, the one that leads first: how far they agree on each label, and headlines by each."""
+    """Several judges, the preferred one first, with their agreement on each kind of label, and headlines by each
+    judge."""
 
     judges: tuple[str, ...]
     labels: tuple[OnLabel, ...]
@@ -83,7 +87,7 @@ class Judges(msgspec.Struct, frozen=True):
 
 
 def judges_of(records: pl.DataFrame) -> list[str]:
-    """The judges whose records these are, the leading one first; empty if there is only one."""
+    """The judges that the records name, the preferred one first; an empty list if the records name no judge."""
     import polars as pl
 
     if JUDGE not in records.columns or records.schema[JUDGE] != pl.String:
@@ -93,15 +97,15 @@ def judges_of(records: pl.DataFrame) -> list[str]:
 
 
 def judge_of(records: pl.DataFrame, judge: str) -> pl.DataFrame:
-    """One judge's records, as if nobody else had judged."""
+    """The records of one judge, without the column that names the judge."""
     import polars as pl
 
     return records.filter(pl.col(JUDGE) == judge).drop(JUDGE)
 
 
 def led_alone(table: RawTable, role: str) -> RawTable:
-    """A table that was made elsewhere, by its first judge alone; `role` is that of the study's judges, '' if it has
-    none."""
+    """A table made outside Overton, with only its first judge's rows. `role` is the role of the study's judges, '' if
+    the study has none."""
     from dataclasses import replace
 
     def first_judge_alone() -> pl.DataFrame:
@@ -114,7 +118,8 @@ def led_alone(table: RawTable, role: str) -> RawTable:
 def by_judges(
     results: Results, questions: Questions | None, comparing: Comparing | None, role: str, how: Any
 ) -> Judges | None:
-    """How the judges of these results differ; None where one judged. `role` is theirs."""
+    """The differences between the judges of these results; None if there is only one judge. `role` is the judges'
+    role."""
     if not results.others:
         return None
     first = ", ".join(judge.name for judge in results.answering(role))
@@ -134,12 +139,12 @@ def _agreement_on_labels(every: Mapping[str, Results], questions: Questions, lev
 
 
 def _labels(results: Results, questions: Questions, what: str) -> dict[str, tuple[str, str]]:
-    """Label and group of each row that a judge labelled, by its id; none where there are no such labels."""
+    """The label and the group of each row that a judge labelled, by row id; empty without such labels."""
     from overton.studies.judged_rows import rows_of
 
     try:
         labelled = rows_of(questions, results, what).rows.drop_nulls("label")
-    except InputError:  # a run without what this is a label of
+    except InputError:  # the run has nothing that this kind of label applies to
         return {}
     return {row: (label, group) for row, label, group in labelled.select("id", "label", "group").iter_rows()}
 
@@ -192,7 +197,7 @@ def _headlines(results: Results, comparing: Comparing, how: Any) -> Iterator[ByJ
 def _contributions(comparing: Comparing, results: Results, how: Any) -> Mapping[str, Sequence[Contribution]]:
     try:
         return comparing.records(results, how)
-    except InputError:  # it labelled nothing
+    except InputError:  # this judge labelled nothing
         return {}
 
 

@@ -1,9 +1,10 @@
-"""Null conditions: what a study's headlines would be if what it looks for were not there.
+"""Null conditions, which show the values that a study's headlines have without the cause under study.
 
-A study declares them (`Study.nulls`). From the declaration follow an option (`--null NAME`, `--null all`), their trials
-after each item's own, and every headline's difference from its null (`overton.studies.contrasts`). They are never part
-of the published design: its trials, names, identities and seeds are the same with and without them, and its measures
-never see their records.
+A study declares null conditions (`Study.nulls`). From the declaration Overton derives an option (`--null NAME`, `--null
+all`). It adds the null conditions' trials after each item's own trials, and reports how much every headline differs
+from its null condition (`overton.studies.contrasts`). Null conditions never change the published design. Its trials,
+names, identities and seeds are the same with and without null conditions, and its measures never use the records of
+null conditions.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from overton.calls import Trial
-from overton.studies.options import Option, StudyOptions
+from overton.studies.options import Option, StudyOptions, with_fields
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,33 +29,36 @@ if TYPE_CHECKING:
 
 
 PREFIX = "null/"
-"""How the names of their trials start: 'null/NAME/...'."""
+"""The start of the names of null conditions' trials: 'null/NAME/...'."""
 OPTION = "nulls"
-"""The option that is derived if a study has nulls with trials."""
+"""The option that Overton derives if a study has null conditions with trials."""
 
 _OPTIONAL_TEXTS = ("nulls.", "free.", "certainty.", "own_values.")
-"""How the names of texts start that models read only if an option asks for it: null conditions, free answers, a judge's
-certainty alone, a list of values of one's own. A run that was made before they existed is unchanged."""
+"""Prefixes of the names of texts that models read only if an option requests them. The texts are for null conditions,
+free answers, a judge's certainty alone, or the user's own list of values. Adding such a text does not change the
+prompts of older runs."""
 
 Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
 
 
 @dataclass(frozen=True)
 class Null:
-    """One of a study's nulls.
+    """A null condition of a study.
 
-    name    one word, as `--null` takes it
-    help    what is done, as a phrase: 'irrelevant text in the place of the arguments'
-    of      the measures of `measuring.comparing` that it is the null of; '*' stands for any letters. Not a composite of
-            which it fixes one part: the difference would then show that part
-    sides   `sides(results, rows, how)` gives the contributions of the null, from `results` with the design's records
-            and `rows`, those of the null's own trials (None if it has no trials); by default the view is measured
-    trials  its trials, each item's together and items in the order given, named as if they were alone; None if it is
-            computed from what the design asks anyway, or from chance alone
+    name    one word, which users give to `--null`
+    help    a phrase that describes the condition: 'irrelevant text in the place of the arguments'
+    of      the measures of `measuring.comparing` for which this is the null condition; '*' matches any characters. If
+            the condition fixes one part of a composite measure, omit the measure, because the difference would only
+            show that part
+    sides   `sides(results, rows, how)` gives the contributions of the null condition. `results` has the design's
+            records, and `rows` has the records of the condition's own trials (None without trials). By default Overton
+            computes the contributions from the results of `view`
+    trials  the condition's trials, grouped by item in the order given. Their names do not have the prefix 'null/NAME/'.
+            None if the condition is computed from the design's trials, or from chance alone
     column  the column of the record with the trial's name
-    what    a 'null', which takes away what is looked for, or a 'factor', which asks the same in another way
-    nothing  why a measure has no number in the view if no unit has a value
-    view    its records in the design's place; by default those of its own trials alone
+    what    'null' if the condition removes the cause under study, 'factor' if it is a prompt variant
+    nothing  the reason given for a missing number if no unit of the view has a value
+    view    results in which other records replace the design's; by default the records of the condition's own trials
     """
 
     name: str
@@ -64,60 +68,54 @@ class Null:
     trials: Trials | None = None
     column: str = "trial"
     what: Literal["null", "factor"] = "null"
-    nothing: str = "no item has it"
+    nothing: str = "no item has this number"
     view: Callable[[Results], Results] | None = None
 
     def measures(self, name: str) -> bool:
-        """Whether it is the null of the measure with this key."""
+        """Whether this is a null condition of the measure `name`."""
         return any(fnmatchcase(name, pattern) for pattern in self.of)
 
     def has_view(self, results: Results) -> bool:
-        """Whether records of its own can take the design's place."""
+        """Whether the condition has records that can replace the design's."""
         return self.sides is None and (self.view is not None or self.name in results.nulls)
 
     def alone(self, results: Results) -> Results:
-        """The view: the results with records of its own in the design's place."""
+        """The view of this null condition: results in which other records, by default the condition's own, replace the
+        design's."""
         return self.view(results) if self.view else results.part(results.nulls[self.name])
 
 
 def askable(nulls: Sequence[Null]) -> tuple[Null, ...]:
-    """Those that have trials of their own."""
+    """The null conditions that have trials."""
     return tuple(null for null in nulls if null.trials is not None)
 
 
 def chosen_nulls(nulls: Sequence[Null], options: Any) -> tuple[Null, ...]:
-    """Those whose trials the options ask for."""
+    """The null conditions whose trials the options request."""
     return tuple(null for null in askable(nulls) if null.name in getattr(options, OPTION, ()))
 
 
 def with_option(options: type[StudyOptions], nulls: Sequence[Null]) -> type[StudyOptions]:
-    """The options of a study with the one that chooses nulls; unchanged if none can be asked, or they have it."""
+    """A study's options with the option that chooses null conditions. Unchanged if no null condition has trials, or if
+    the options already have that option."""
     names = tuple(null.name for null in askable(nulls))
-    if not names or OPTION in options.__struct_fields__:
+    if not names:
         return options
-    help_ = "Ask a null condition as well, besides the published design"
+    help_ = "In addition to the published design, run this null condition"
     kind: Any = Annotated[tuple[str, ...], Option(help_, known=names, flag="--null", every="all", extends=True)]
-    made = msgspec.defstruct(
-        options.__name__,
-        [(OPTION, kind, ())],
-        bases=(options,),
-        module=options.__module__,
-        frozen=True,
-        forbid_unknown_fields=True,
-        namespace={"__doc__": options.__doc__},
-    )
-    return cast("type[StudyOptions]", made)
+    return with_fields(options, [(OPTION, kind, ())])
 
 
 @dataclass(frozen=True)
 class WithNulls:
-    """A study's trials, each item's own followed by those of the nulls that the options choose."""
+    """A study's trials. Each item's own trials come first, then its trials in the null conditions that the options
+    choose."""
 
     trials: Trials
     nulls: tuple[Null, ...]
 
     def __call__(self, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
-        """All trials, each item's together."""
+        """All trials, grouped by item."""
         chosen = chosen_nulls(self.nulls, options)
         asked = self.trials(items, options, seed)
         return _interleave(asked, [_NullTrials(null, items, options, seed) for null in chosen]) if chosen else asked
@@ -131,7 +129,7 @@ def _interleave(asked: Iterator[Trial], waiting: Sequence[_NullTrials]) -> Itera
 
 
 class _NullTrials:
-    """A null's trials, given out item by item."""
+    """The trials of a null condition, given out item by item."""
 
     def __init__(self, null: Null, items: Sequence[Any], options: Any, seed: int) -> None:
         self._trials = name_null_trials(null, items, options, seed)
@@ -144,30 +142,34 @@ class _NullTrials:
 
 
 def name_null_trials(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
-    """A null's trials under names of their own; only the design's calibrate token probabilities."""
+    """The trials of a null condition, with names that start with 'null/NAME/'. These trials never calibrate token
+    probabilities."""
     for trial in null.trials(items, options, seed) if null.trials else ():
         alone = {"sampled": 0} if "sampled" in trial.__struct_fields__ else {}
         yield msgspec.structs.replace(trial, name=f"{PREFIX}{null.name}/{trial.name}", **alone)
 
 
 def null_of(trial: str) -> str:
-    """The name of the null that a trial belongs to, '' for one of the design."""
+    """The null condition that a trial belongs to, '' for a trial of the design."""
     return trial.removeprefix(PREFIX).partition("/")[0] if trial.startswith(PREFIX) else ""
 
 
 def prompts_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The names of the prompts that differ from what they were; nulls that a study has gained since change none."""
+    """The names of prompts that differ between `then` and `now`. Texts that models read only on request do not count if
+    they are new."""
     names = then.keys() | {name for name in now if name in then or not name.startswith(_OPTIONAL_TEXTS)}
     return sorted(name for name in names if now.get(name) != then.get(name))
 
 
 def condition_of(trial: Trial) -> str:
-    """The condition of a trial, 'NULL/CONDITION' for a null's trial."""
-    return "/".join(filter(None, [null_of(trial.name), trial.condition_name]))
+    """The condition of a trial. Under a null condition, it is 'NULL/CONDITION'. The name of the system prompt comes
+    last, unless the study itself handles system prompts."""
+    prompt = trial.system_prompt.name if trial.system_prompt and trial.plain_name else ""
+    return "/".join(filter(None, [null_of(trial.name), trial.condition_name, prompt]))
 
 
 def split_nulls(records: pl.DataFrame, nulls: Sequence[Null]) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """The design's records, and those of each null that has any."""
+    """The design's records, and the records of each null condition that has records, by its name."""
     import polars as pl
 
     found: dict[str, pl.DataFrame] = {}
@@ -182,7 +184,7 @@ def split_nulls(records: pl.DataFrame, nulls: Sequence[Null]) -> tuple[pl.DataFr
 
 
 def design_alone(table: RawTable, nulls: Sequence[Null]) -> RawTable:
-    """A table that was made elsewhere, without the records of nulls."""
+    """A table made outside Overton, without the records of null conditions."""
     from dataclasses import replace
 
     return replace(table, frame=lambda: split_nulls(table.frame(), nulls)[0]) if askable(nulls) else table

@@ -1,4 +1,5 @@
-"""Options, declared once, on the field of a struct: commands, plans, tasks, calls, checks and tables derive from it."""
+"""Options, each declared once, on the field of a struct. Commands, plans, tasks, calls, checks and tables of options
+derive from the declaration."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from math import isfinite
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -16,25 +17,35 @@ from overton.errors import InputError, Problem, suggestion
 S = TypeVar("S", bound=msgspec.Struct)
 
 _LARGEST = 2**63
-"""Whole numbers are smaller than this, so that every program can read them back."""
+"""The limit for whole numbers: larger ones are refused, because some programs could not read them back."""
 OPTION = "option "
-"""How the place of a problem that names an option starts; a surface puts its own word for the option there."""
+"""If a problem is about an option, its location starts with this text, which each interface replaces with its own word
+for the option."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """What people have to know about an option, and what values it takes.
+    """The documentation of an option, and its allowed values.
 
-    `help` is one sentence. Numbers lie between `least` and `most`, and are greater than `above`. `known` are the values
-    that it can take (those of a `Literal` need not be repeated). `flag` is how the command line names one of several
-    values, such as '--condition' for `conditions`; the field's own name is understood everywhere. `extends` says that
-    `overton extend` may change it: if it has several values it adds to them. `none` is the word for None among values
-    ('own': the endpoint's). `repeats` lets a value be given twice. `follows` marks what follows from the roles, so that
-    nobody gives it. `every` is a word for all that are known ('all'). `file` marks a path, which reaches the study as
-    an opened text or table; if none is given, one called `beside` is used if it is in the folder of the input, or in
-    the folder around that. With `argument` a command takes it by position, without a flag. `unmentioned` is its value
-    in a run that is older than the option, so that its manifest does not mention it; None if that is the default.
-    `removed` are values that only stored runs may have, each with what to use instead.
+    help         one sentence
+    least        the smallest number allowed
+    most         the largest number allowed
+    above        numbers must be greater than this
+    known        the allowed values; those of a `Literal` need not be repeated
+    flag         the name on the command line for one of several values, such as '--condition' for `conditions`; every
+                 interface also accepts the field's own name
+    extends      whether `overton extend` may change the option; if the option has several values, new ones are added
+    none         the word that users write for None, such as 'own' for the endpoint's own value
+    repeats      whether the same value may be given twice
+    follows      whether Overton derives the option from the roles, so that users cannot set it
+    file         whether the value is a path; the study receives an opened text or table
+    argument     whether a command takes the option by position, without a flag
+    beside       the name of a file that Overton uses if the user gives no path; it must be in the folder of the input,
+                 or in the parent folder
+    every        a word for all known values, such as 'all'
+    unmentioned  the option's value in a run whose manifest is older than the option; None if that value is the default
+    removed      values that only stored runs may have, each with advice on what to use instead
+    texts        whether the values are texts; '@FILE' then gives the text of the file
     """
 
     help: str
@@ -53,16 +64,18 @@ class Option:
     every: str = ""
     unmentioned: Any = None
     removed: tuple[tuple[str, str], ...] = ()
+    texts: bool = False
 
 
 class Demands(msgspec.Struct, frozen=True, kw_only=True):
-    """What a study's options ask of those who answer, by role.
+    """Requirements of a study's options on its models and services, by role.
 
-    answering      who answers: those named, and those who follow from the options; None if only those named do
-    needed         the optional roles that may not stay empty
-    tokens         the fewest output tokens that a complete reply takes
-    probabilities  the roles asked for token probabilities, which not every model can give
-    arguments      the arguments of what searches or reads pages; a user's own come first
+    answering      all models and services, those that the user named and those that follow from the options. None if no
+                   model or service follows from the options
+    needed         the optional roles that these options require
+    tokens         the smallest number of output tokens that a complete reply needs
+    probabilities  the roles whose models must return token probabilities
+    arguments      arguments for services that search or read pages; the user's own arguments take precedence
     """
 
     answering: Mapping[str, Sequence[str]] | None = None
@@ -73,9 +86,10 @@ class Demands(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What shapes a study's trials, each field with its `Option`; the base of every study's options.
+    """Options that determine a study's trials, each field with its `Option`. Every study derives its options from this
+    class.
 
-    Its methods say what follows from the options.
+    Its methods derive further settings from the options.
     """
 
     def problems(self) -> Iterable[Problem]:
@@ -83,24 +97,25 @@ class StudyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ()
 
     def remarks(self) -> Iterable[str]:
-        """What users should know about these options before anything is asked: sentences that stop nothing."""
+        """Sentences for users about these options, shown before the first call. They do not stop the run."""
         return ()
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """The demands of these options on those who answer.
+        """The demands of these options on models and services.
 
-        `named` are the answerers by role: those that the user named, and once a run is prepared all of them.
+        `named` has models and services by role. At first these are the ones that the user named. Once Overton prepares
+        a run, they are all models and services of the run.
         """
         return Demands()
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The options `given` by name, with those that follow from the answerers `named` by role."""
+        """The options `given` by name, together with options derived from the models and services `named` by role."""
         return given
 
 
 OPTION_METHODS = ("problems", "remarks", "demands", "complete")
-"""The methods of `StudyOptions`, whose names no option can have."""
+"""The methods of `StudyOptions`. No option can have one of these names."""
 
 
 class NoOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
@@ -109,10 +124,10 @@ class NoOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Field:
-    """An option of a struct: its name, what was declared, the kind of one value, and its default.
+    """An option of a struct: its name, its declaration, the kind of one value, and its default.
 
-    `kind` is str, int, float, bool or tuple (of whole numbers, written '2-1-3'); `several` says that it is a tuple
-    of such values, `optional` that it may be None.
+    `kind` is str, int, float, bool or tuple (of whole numbers, written '2-1-3'). `several` is True if the option is a
+    tuple of such values, and `optional` if it may be None.
     """
 
     name: str
@@ -124,16 +139,21 @@ class Field:
 
     @property
     def flag(self) -> str:
-        """Its name on the command line."""
+        """The option's name on the command line."""
         return self.option.flag or f"--{self.name.replace('_', '-')}"
 
     @property
+    def key(self) -> str:
+        """The option's name in a configuration file: the name on the command line without its leading dashes."""
+        return self.name if self.option.argument else self.flag.removeprefix("--")
+
+    @property
     def needed(self) -> bool:
-        """Whether it has no default."""
+        """Whether users must give a value, because the option has no default."""
         return self.default is msgspec.NODEFAULT
 
     def shown_default(self) -> str:
-        """The default in words, '' if there is none to show."""
+        """The default in words; '' if it need not be shown."""
         if self.needed or self.default is None or self.default is False or self.default == ():
             return ""
         values = self.default if self.several else (self.default,)
@@ -142,7 +162,7 @@ class Field:
         )
 
     def word(self, value: Any) -> str:
-        """One value as people write it, and as it is read back."""
+        """One value as users write it."""
         if value is None:
             return self.option.none or "none"
         if isinstance(value, list | tuple):
@@ -152,19 +172,19 @@ class Field:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     def named(self) -> str:
-        """Its help, and the values it takes if the help does not list them."""
+        """The option's help, and the allowed values if the help does not list them."""
         help_ = self.option.help.rstrip(".")
         known = [self.word(value) for value in self.option.known]
         known += [self.option.every] if self.option.every else []
         return f"{help_}: {', '.join(known)}" if known and not any(word in help_ for word in known) else help_
 
     def meant(self) -> str:
-        """Its text in a table of options: what it means, and its limits."""
+        """The option's text in a table of options: its meaning and its limits."""
         limits = _range(self.option)
         return f"{self.named()} ({limits})" if limits else self.named()
 
     def described(self) -> str:
-        """Its text in one line: help, the values it takes, its default."""
+        """The option's text in one line: its help, allowed values and default."""
         help_ = self.named()
         default = self.shown_default()
         several = "; repeatable" if self.several else ""
@@ -172,15 +192,16 @@ class Field:
 
 
 def option_place(name: str) -> str:
-    """The place of a problem with the option `name`; surfaces replace it with their own words."""
+    """The `place` of problems with the option `name`. Each interface replaces this place with its own name for the
+    option."""
     return OPTION + name
 
 
 def fields_of(kind: type[msgspec.Struct], without: Collection[str] = ()) -> tuple[Field, ...]:
-    """The options that a struct declares, in order, but for the fields `without`.
+    """The options that a struct declares, in order. Fields in `without` are left out.
 
     Raises:
-        TypeError: a field has no `Option`, or a type that no surface can read.
+        TypeError: a field has no `Option`, or a type that no interface can read.
     """
     hints = get_type_hints(kind, include_extras=True)
     declared = [field for field in msgspec.structs.fields(kind) if field.name not in without]
@@ -191,7 +212,7 @@ def fields_of_call(function: Callable[..., Any]) -> tuple[Field, ...]:
     """The options that a function's parameters declare, in order; parameters without an `Option` are left out.
 
     Raises:
-        TypeError: one has a type that no surface can read.
+        TypeError: a parameter has a type that no interface can read.
     """
     hints = get_type_hints(function, include_extras=True)
     return tuple(
@@ -244,7 +265,7 @@ def _kind(name: str, hint: Any, option: Option) -> tuple[type, tuple[Any, ...]]:
         return type(known[0]), known
     if get_origin(hint) is tuple:
         return tuple, ()
-    if get_origin(hint) in (Union, UnionType) and str in get_args(hint):  # Python calls accept more than the word
+    if get_origin(hint) in (Union, UnionType) and str in get_args(hint):  # the word is for commands
         return str, ()
     if hint in (str, int, float, bool):
         return hint, ()
@@ -252,10 +273,11 @@ def _kind(name: str, hint: Any, option: Option) -> tuple[type, tuple[Any, ...]]:
 
 
 def changed(options: S, given: Mapping[str, Any]) -> S:
-    """`options` with those `given` in their place; options with several values that may be extended are added to.
+    """Return `options` with the values in `given`. An option with several values keeps its old values and gets the new
+    ones in addition.
 
     Raises:
-        InputError: as `options_of`, and for an option that cannot be changed once a run has started.
+        InputError: as for `options_of`, or an option cannot be changed once a run has started.
     """
     known = {field.name: field for field in fields_of(type(options))}
     given = {name: value for name, value in given.items() if value is not None}
@@ -269,7 +291,7 @@ def changed(options: S, given: Mapping[str, Any]) -> S:
 
 
 def _grown(old: Any, new: Any) -> Any:
-    """The old values and those that are added, each once; for a single value the new one."""
+    """The old and the new values without repetitions if the option has several values; otherwise the new value."""
     return (
         (*old, *(value for value in new if value not in old))
         if isinstance(old, tuple) and isinstance(new, tuple)
@@ -278,13 +300,14 @@ def _grown(old: Any, new: Any) -> Any:
 
 
 def stored_options(kind: type[msgspec.Struct], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values of options as a run or log has stored them, with those that are newer than it as they were then."""
+    """Values of options as a run or log stored them. An option that is newer than the run has the value that applied to
+    such runs."""
     newer = {field.name: field.option.unmentioned for field in fields_of(kind) if field.option.unmentioned is not None}
     return {**newer, **stored}
 
 
 def check_stored(kind: type[msgspec.Struct], stored: Mapping[str, Any]) -> None:
-    """Check options as `options_of` does, but accept `removed` values: what a run or log has stored stays readable.
+    """Check options as `options_of` does, but accept `removed` values, so that stored runs and logs stay readable.
 
     Raises:
         InputError: as `options_of`.
@@ -298,16 +321,17 @@ def _as_stored(field: Field) -> Field:
 
 
 def options_of(kind: type[S], given: Mapping[str, Any]) -> S:
-    """The options `given` by name, as words or as values, checked against their declarations; None counts as not given.
+    """The options `given` by name, checked against their declarations. Values may be words as users write them. None
+    means that an option is not given.
 
     Raises:
-        InputError: every option that does not exist, is missing, or cannot have the value given.
+        InputError: an option does not exist, is missing, or has an invalid value; the error lists all such options.
     """
     return kind(**values_of(fields_of(kind), given))
 
 
 def values_of(fields: Iterable[Field], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of options by name; those not given are left out.
+    """The values of options by name; options that were not given are left out.
 
     Raises:
         InputError: as `options_of`.
@@ -362,7 +386,7 @@ def _read(field: Field, given: Any) -> tuple[Any, list[Problem]]:
 
 
 def _one(field: Field, given: Any) -> tuple[Any, Iterator[Problem]]:
-    """One value, and what is wrong with it."""
+    """One value, and the problems with it."""
     try:
         value = _converted(field, given)
     except ValueError as error:
@@ -371,7 +395,7 @@ def _one(field: Field, given: Any) -> tuple[Any, Iterator[Problem]]:
 
 
 def _converted(field: Field, given: Any) -> Any:
-    """Raises ValueError, in words, if it is not of the field's kind."""
+    """Convert a value to the field's kind. Raises ValueError, with a message for users, if that is not possible."""
     none = field.option.none
     if none and (given is None or given == none):
         return None
@@ -401,7 +425,8 @@ def _number(field: Field, given: Any) -> int | float:
 
 
 def _whole(given: float | str) -> int:
-    """Raises ValueError or OverflowError if it is no whole number, or too large for a manifest."""
+    """Convert a value to a whole number. Raises ValueError or OverflowError if it is not whole, or too large for a
+    manifest."""
     try:
         value = int(given) if isinstance(given, int | str) else given
     except ValueError:
@@ -457,3 +482,26 @@ def _range(option: Option) -> str:
     parts = [f"above {option.above:,g}"] if option.above is not None else []
     parts += [f"at most {option.most:,g}"] if option.most is not None else []
     return " and ".join(parts)
+
+
+def with_fields(
+    options: type[StudyOptions], fields: Sequence[tuple[str, Any, Any]], **functions: Any
+) -> type[StudyOptions]:
+    """The options of a study with further fields, each given as a name, an annotated type and a default.
+
+    `functions` replace the class's functions of the same names. A class that already has all of the fields is returned
+    unchanged.
+    """
+    missing = [field for field in fields if field[0] not in options.__struct_fields__]
+    if not missing:
+        return options
+    made = msgspec.defstruct(
+        options.__name__,
+        missing,
+        bases=(options,),
+        module=options.__module__,
+        frozen=True,
+        forbid_unknown_fields=True,
+        namespace={"__doc__": options.__doc__, **functions},
+    )
+    return cast("type[StudyOptions]", made)

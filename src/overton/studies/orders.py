@@ -1,6 +1,6 @@
-"""Other orders of a judge's labels or materials, in which it is asked for second labels.
+"""Other orders of a judge's labels or materials, for requests that label a unit again.
 
-No word of a prompt changes: labels or materials only swap places, in the messages and in the form.
+No word of a prompt changes. Labels or materials only swap places in the messages and in the reply format.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Order:
-    """The order in which a judge's prompt has its labels, or its materials.
+    """The order of the labels or the materials in a judge's prompt.
 
-    It is the study's own, or another one: that of a `draw`, and otherwise the reverse.
+    If `is_own`, the order is the study's own. Otherwise the order is random and comes from `draw`; without a `draw`, it
+    is reversed.
     """
 
     is_own: bool = True
     draw: Draw | None = None
 
     def of(self, things: Sequence[T]) -> list[T]:
-        """These things in this order."""
+        """The things in this order."""
         if self.is_own:
             return list(things)
         return list(reversed(things)) if self.draw is None else reorder(self.draw, things)
 
 
 OWN, REVERSED = Order(), Order(is_own=False)
-"""As the study asks, and the other way round."""
+"""The study's own order, and its reverse."""
 
 
 def drawn_order(draw: Draw) -> Order:
-    """Another order, by a random draw."""
+    """A random order."""
     return Order(is_own=False, draw=draw)
 
 
 def reorder(draw: Draw, things: Sequence[T]) -> list[T]:
-    """The things in a random order other than their own, if there is another."""
+    """Put things in a random order that differs from the given one, if possible."""
     shuffled = draw.shuffle(things)
     return shuffled if shuffled != list(things) else list(reversed(things))
 
@@ -52,17 +53,18 @@ def reorder(draw: Draw, things: Sequence[T]) -> list[T]:
 def asked_in_order(
     messages: Sequence[Message], form: Form, labels: Sequence[str], order: Sequence[str]
 ) -> tuple[tuple[Message, ...], Form]:
-    """A request with `labels` in another order: in the first message, which says what they mean, and in the form."""
+    """A request with `labels` in another order, both in the first message, which defines them, and in the reply
+    format."""
     first, *material = messages
     reordered = msgspec.structs.replace(first, content=text_in_order(first.content, labels, order))
     return (reordered, *material), form_in_order(form, labels, order)
 
 
 def text_in_order(text: str, labels: Sequence[str], order: Sequence[str]) -> str:
-    """A prompt with `labels` in another order, and no word changed.
+    """A prompt with `labels` in another order and otherwise unchanged.
 
-    Lines that define a label ('critical: the answer ...') swap places, and wherever a line names all of the labels in
-    quotation marks these do too. So a published prompt stays as it is but for the order.
+    Lines that define a label ('critical: the answer ...') swap places. Labels also swap places in a line that names all
+    of them in quotation marks. So a published prompt changes only in the order of its labels.
     """
     if tuple(order) == tuple(labels):
         return text
@@ -82,7 +84,7 @@ def text_in_order(text: str, labels: Sequence[str], order: Sequence[str]) -> str
 
 
 def reverse_last_lines(text: str, count: int) -> str:
-    """A prompt with its last `count` lines in reverse order: the options with which it ends."""
+    """A prompt with its last `count` lines, which are the options, in reverse order."""
     listed = text.rstrip("\n")
     lines = listed.split("\n")
     return "\n".join([*lines[:-count], *reversed(lines[-count:])]) + text[len(listed) :]
@@ -96,7 +98,7 @@ def _defined_label(line: str, labels: Iterable[str]) -> str:
 
 
 def form_in_order(form: Form, labels: Sequence[str], order: Sequence[str]) -> Form:
-    """A form in which the `labels` of every list swap places as in `text_in_order`."""
+    """A reply format in which the `labels` of every list swap places as in `text_in_order`."""
     if tuple(order) == tuple(labels):
         return form
     placed = dict(zip(labels, order, strict=True))
@@ -119,12 +121,12 @@ _KEY_LINE = re.compile(r'"\w+": ')
 
 
 def label_first(messages: Sequence[Message], form: Form, reason: str = "rationale") -> tuple[tuple[Message, ...], Form]:
-    """The messages and the form with the key `reason` after all others; no word of the prompt changes.
+    """The messages and the reply format with the key `reason` after all other keys. No word of the prompt changes.
 
-    If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the
-    share among the judge's answers.
+    If the reason comes first, the label's probability is conditional on that reason. Then the probability is mostly
+    near 0 or 1, and does not estimate the label's proportion among the judge's answers.
 
-    The first message lists the keys: one per line ('"rationale": one short sentence'), or in one line of JSON.
+    The first message may list the keys one per line ('"rationale": one short sentence'), or in one line of JSON.
     """
     first, *others = messages
     moved = msgspec.structs.replace(first, content=_move_reason_last(first.content, reason))
@@ -150,7 +152,8 @@ def _move_key_last(schema: dict[str, Any] | None, reason: str) -> dict[str, Any]
 
 
 def same_but_for_order(prompt: str, other: str) -> bool:
-    """Whether two prompts have the same words, perhaps in another order; for simulated judges, which know their own."""
+    """Whether two prompts have the same words, in any order. Simulated judges recognise reordered prompts in this
+    way."""
     if prompt == other or len(prompt) != len(other):
         return prompt == other
     return sorted(_WORD.findall(prompt)) == sorted(_WORD.findall(other))

@@ -1,33 +1,38 @@
-"""The experiment of the paper that a study follows: what `--as-published` stands for in runs, plans and analyses."""
+"""The published experiment that a study follows, which defines `--as-published` for runs, plans and analyses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import msgspec
 
 from overton.errors import InputError, Problem, list_names
-from overton.studies.options import Option, StudyOptions, option_place
+from overton.studies import reply_reading
+from overton.studies.options import Option, StudyOptions, option_place, with_fields
 from overton.studies.sections import Callout, EmptyCell, Exhibit, Section, Table
 
 OPTION = "as_published"
-"""The name of the option that asks for the paper's design, and of the choice that asks for its estimator."""
+"""The name of two options: in a run it requests the paper's design, and in an analysis the paper's estimator.
+
+Calls that the option does not change keep their identity, so a run can reuse their answers.
+"""
 KEY = "as-published"
 """The key of the section with the paper's own tables."""
 _MOST_NAMED = 12
-"""Most members of a list that a sentence names."""
-_HELP = "Take the paper's design, prompts and judge where no option says otherwise"
+"""The largest number of members of a list that a sentence names."""
+_HELP = "Use the paper's design, prompts and judge unless an option says otherwise"
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of the paper's, taken from those that the study's report has anyway.
+    """A table of the paper, selected from the tables of the study's report.
 
-    `title` is the title of the report's table, in which '*' stands for anything. Of its columns only these are shown,
-    all by default; the first column always is. `source` is the paper's own number for it, by default the report's.
+    `title` is the title of the report's table, in which '*' matches anything. The first column and `columns` are shown,
+    by default all columns. `source` is the table's location in the paper, by default the `source` of the report's
+    table.
     """
 
     title: str
@@ -36,7 +41,7 @@ class PaperTable:
 
 
 class PaperValues(msgspec.Struct, frozen=True):
-    """The values behind `--as-published` when a run started: options, choices of the analysis, answerers by role."""
+    """The values that `--as-published` had when a run started: options, options of the analysis, and models by role."""
 
     options: dict[str, Any] = {}
     how: dict[str, Any] = {}
@@ -45,16 +50,17 @@ class PaperValues(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Paper:
-    """The design, reading and estimator of a paper, declared once for a study.
+    """A paper's design, parsing of replies and estimator, declared once for a study.
 
-    citation the paper, as it is cited
-    options  the options of runs and plans that its design fixes, by name. They are defaults: one that is given wins
-    unless   options of which any, if given, replaces an option of the design
-    roles    who answers in a role by default, as the paper had it
-    how      the choices by which it computes its numbers, by name
-    tables   its tables, in its order
-    ours     in one sentence: which parts it does not print, so that they are the project's own
-    missing  instead of all this: why the study has no published design here
+    citation the citation of the paper
+    options  the options of runs and plans that the paper's design fixes, by name. Users can override these values
+    unless   for an option of the design, the options that replace it: if the user gives one of them, the paper's value
+             is not used
+    roles    the default models of each role, as in the paper
+    how      the options by which the paper computes its numbers, by name
+    tables   the paper's tables, in its order
+    ours     one sentence on the parts that the paper does not print, so that Overton has written its own
+    missing  the reason why Overton has no published design for the study; all other fields are then empty
     """
 
     citation: str = ""
@@ -67,63 +73,59 @@ class Paper:
     missing: str = ""
 
     def defaults(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of the design, without those that other options `given` replace."""
+        """The options of the design, except those that other options in `given` replace."""
         replaced = {name for name, others in self.unless.items() if any(given.get(other) for other in others)}
-        return {name: value for name, value in self.options.items() if name not in replaced}
+        return {name: value for name, value in self.design.items() if name not in replaced}
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """The options of the design, including the option that leaves a model's thinking in its replies, as papers
+        do."""
+        return {**self.options, reply_reading.OPTION: reply_reading.PUBLISHED}
 
     @property
     def values(self) -> PaperValues:
-        """All of these values, as a manifest keeps them."""
+        """The paper's values, as a manifest keeps them."""
         return PaperValues(
-            as_stored(self.options), as_stored(self.how), {role: list(names) for role, names in self.roles.items()}
+            as_stored(self.design), as_stored(self.how), {role: list(names) for role, names in self.roles.items()}
         )
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as a manifest has them once it was written and read."""
+    """Options as a manifest stores them."""
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(values)))
     return found
 
 
 def is_wanted(given: Mapping[str, Any]) -> bool:
-    """Whether options, as people give them, ask for the paper's design."""
+    """Whether the user's options request the paper's design."""
     return str(given.get(OPTION)).lower() in {"true", "yes"}
 
 
 def with_published(options: type[StudyOptions], published: Paper) -> type[StudyOptions]:
-    """The options of a study with the one that asks for its paper's design; unchanged if they have it."""
-    if OPTION in options.__struct_fields__:
-        return options
+    """A study's options with the option that requests the paper's design; unchanged if they already have that
+    option."""
 
     def complete(cls: type[StudyOptions], given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The options given, with those of the paper's design if they ask for it, and those that follow from both."""
+        """The given options, those of the paper's design if requested, and the options derived from them."""
         if is_wanted(given):
             check_published(published)
             given = {**published.defaults(given), **given}
         return options.complete(given, named)
 
-    made = msgspec.defstruct(
-        options.__name__,
-        [(OPTION, Annotated[bool, Option(_HELP)], False)],
-        bases=(options,),
-        module=options.__module__,
-        frozen=True,
-        forbid_unknown_fields=True,
-        namespace={"__doc__": options.__doc__, "complete": classmethod(complete)},
-    )
-    return cast("type[StudyOptions]", made)
+    return with_fields(options, [(OPTION, Annotated[bool, Option(_HELP)], False)], complete=classmethod(complete))
 
 
 def published_values(published: Paper | None, options: Mapping[str, Any]) -> PaperValues | None:
-    """The values behind the flag in a run with these options, as a manifest has them; None without the flag."""
+    """The paper's values for the manifest of a run with these options; None without the flag."""
     return published.values if published and options.get(OPTION) else None
 
 
 def check_published(published: Paper | None) -> None:
-    """Refuse to go by a paper where there is none.
+    """Refuse `--as-published` for a study without a published design.
 
     Raises:
-        InputError: the study has no published design here; says why.
+        InputError: Overton has no published design for the study; the message gives the reason.
     """
     if published is None or published.missing:
         reason = published.missing if published else "this study declares no published design"
@@ -131,9 +133,9 @@ def check_published(published: Paper | None) -> None:
 
 
 def departures(values: PaperValues, options: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """In which options, and in whose answers, a run differs from the design that its flag stood for, a line each.
+    """The differences in options and models between a run and the requested paper's design, one line each.
 
-    `options` are the run's, as stored, and `roles` the specs of those who answer in it.
+    `options` are the run's options, as stored, and `roles` the specs of its models.
     """
     for name, value in values.options.items():
         if name in options and options[name] != value:
@@ -146,7 +148,7 @@ def departures(values: PaperValues, options: Mapping[str, Any], roles: Mapping[s
 def _words(value: Any) -> str:
     if isinstance(value, list):
         return list_names(list(map(_words, value)), _MOST_NAMED) if value else "none"
-    if isinstance(value, dict):  # such as a value with its definition
+    if isinstance(value, dict):  # for example, a value and its definition
         return str(next(iter(value.values()), ""))
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -154,17 +156,18 @@ def _words(value: Any) -> str:
 
 
 def published_section(published: Paper, sections: Sequence[Section], differs: Sequence[str]) -> Section:
-    """The paper's own tables, found among the study's `sections`, with what in the design `differs` from it."""
+    """The paper's own tables, found among the study's `sections`, and the run's differences from the paper's design
+    (`differs`)."""
     tables = [exhibit for section in sections for exhibit in section.exhibits if isinstance(exhibit, Table)]
     found: list[Exhibit] = [table for wanted in published.tables for table in _tables_of(wanted, tables)]
     said = f"The paper's own numbers: {published.citation}. {published.ours}"
     if differs:
-        said += f" The design differs from the paper's in: {'; '.join(differs)}."
+        said += f" The design differs from the paper's in {'; '.join(differs)}."
     return Section(KEY, "As published", [Callout(said, summary=True), *found])
 
 
 def without_lifted(sections: Sequence[Section], first: Sequence[Section]) -> list[Section]:
-    """The sections without tables that are shown whole in those that come first."""
+    """The sections, minus each table that a section in `first` already shows in full."""
     shown = {_heads(exhibit) for section in first for exhibit in section.exhibits if isinstance(exhibit, Table)}
     kept = [
         replace(section, exhibits=[each for each in section.exhibits if not _is_among(each, shown)])

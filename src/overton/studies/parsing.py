@@ -1,6 +1,6 @@
-"""From opened texts to items, and notes on what was wrong or odd on the way.
+"""Parsing of opened texts into items, with notes on errors and oddities.
 
-Values are taken from JSON: each is of the expected kind, or a note says what is wrong with it.
+Values are taken from JSON. If a value is not of the expected kind, a note describes the error.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 import msgspec
 
@@ -25,9 +25,9 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class ItemProblem:
-    """Something wrong or odd about items: an error keeps a run from starting, a warning does not.
+    """An error or a warning about items. An error prevents a run from starting; a warning does not.
 
-    `place` is the file, `key` what inside it ('pros[2]', 'line 3, question'), or ''.
+    `place` is the file, and `key` is the location inside the file ('pros[2]', 'line 3, question'), or ''.
     """
 
     severity: Severity
@@ -36,7 +36,7 @@ class ItemProblem:
     reason: str
 
     def problem(self) -> Problem:
-        """The same as a problem of an InputError."""
+        """The error or warning as a problem of an InputError."""
         return Problem(self.place, self.key, self.reason)
 
     def __str__(self) -> str:
@@ -45,26 +45,26 @@ class ItemProblem:
 
 @dataclass
 class Notes:
-    """Collects findings about one place; `prefix` ('line 3') precedes every key."""
+    """A collector of errors and warnings about one file; `prefix` ('line 3') precedes every key."""
 
     place: str
     prefix: str = ""
     findings: list[ItemProblem] = field(default_factory=list)
 
     def error(self, key: str, reason: str) -> None:
-        """Note what keeps a run from starting."""
+        """Note an error, which keeps a run from starting."""
         self._add("error", key, reason)
 
     def warning(self, key: str, reason: str) -> None:
-        """Note what a person should look at."""
+        """Note a warning, which a person should check."""
         self._add("warning", key, reason)
 
     def problem(self, problem: Problem) -> None:
-        """Note a problem with the place and key that it has."""
+        """Note an error with the problem's own file and key."""
         self.findings.append(problem_as_error(problem))
 
     def refused(self, error: InputError) -> None:
-        """Note every problem of what could not be read, with the place and key that it has."""
+        """Note every problem of an InputError as an error with the problem's own file and key."""
         for problem in error.problems:
             self.problem(problem)
 
@@ -79,12 +79,12 @@ class Notes:
 
 
 def problem_as_error(problem: Problem) -> ItemProblem:
-    """A problem as the finding of an error."""
+    """A problem as an error about items."""
     return ItemProblem("error", problem.place, problem.key, problem.reason)
 
 
-ID_RULE = "may contain the letters a to z, digits, '-', '_' and '.' only"
-"""The problem of an id that is not valid."""
+ID_RULE = "may contain only the letters a to z, digits, '-', '_' and '.'"
+"""The message about an invalid id."""
 
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
@@ -111,14 +111,15 @@ def kind_of(value: Any) -> str:
 
 
 def unreadable(text: str) -> str | None:
-    """Why `text` cannot be used as an item's text, None if it can."""
+    """The reason why `text` cannot be used as an item's text; None if it is usable."""
     if (match := _CONTROL_CHARACTER.search(text)) is None:
         return None
     return f"contains the control character U+{ord(match[0]):04X} at position {match.start()}; remove it"
 
 
 def take_text(value: Any, key: str, notes: Notes) -> str | None:
-    """`value`, stripped, if it is a text that is not blank and can be used; otherwise None, noted."""
+    """Return `value` without surrounding space if it is a usable text that is not blank; otherwise note the error and
+    return None."""
     if not isinstance(value, str):
         notes.error(key, f"is {kind_of(value)}, not a text")
         return None
@@ -132,7 +133,8 @@ def take_text(value: Any, key: str, notes: Notes) -> str | None:
 
 
 def take_required(data: dict[str, Any], key: str, notes: Notes, prefix: str = "") -> str | None:
-    """The text under `key`; None, noted, if it is missing or cannot be used. `prefix` is where `data` is."""
+    """Return the text under `key`. If it is missing or unusable, note the error and return None. `prefix` is the
+    location of `data`."""
     if key in data:
         return take_text(data[key], prefix + key, notes)
     notes.error(prefix + key, "is missing")
@@ -140,27 +142,27 @@ def take_required(data: dict[str, Any], key: str, notes: Notes, prefix: str = ""
 
 
 def take_optional(data: dict[str, Any], key: str, notes: Notes) -> str | None:
-    """The text under `key`, None if there is none."""
+    """The text under `key`. None without that key, or if the text is unusable, which is noted as an error."""
     return None if data.get(key) is None else take_text(data[key], key, notes)
 
 
 def take_one_of(known: tuple[T, ...], value: Any, key: str, notes: Notes) -> T | None:
-    """`value` if it is one of those `known`; otherwise None, noted."""
+    """Return `value` if it is in `known`; otherwise note the error and return None."""
     found = next((option for option in known if option == value), None)
     if found is None:
         allowed = ", ".join(map(str, known))
-        notes.error(
-            key, f"is missing; it is one of {allowed}" if value is None else f"is {quoted(value)}, none of {allowed}"
-        )
+        found_instead = "missing" if value is None else quoted(value)
+        notes.error(key, f"is {found_instead}; it must be one of {allowed}")
     return found
 
 
 def take_each(
     data: dict[str, Any], key: str, notes: Notes, take: Callable[[Any, int, str], T | None], prefix: str = ""
 ) -> dict[int, T] | None:
-    """The value of `take(member, index, place)` for each member of the list under `key`, by index; None without a list.
+    """Call `take(member, index, place)` for each member of the list under `key`, and return the results by index. None
+    if there is no list.
 
-    Members that it turns into None are left out.
+    Members for which `take` returns None are left out.
     """
     members = data.get(key)
     if not isinstance(members, list):
@@ -171,17 +173,17 @@ def take_each(
 
 
 def is_id(text: str) -> bool:
-    """Whether `text` can be an item's id: ids name trials and appear in tables and file names."""
+    """Whether `text` can be an item's id. Ids are parts of trial names, tables and file names."""
     return _ID.fullmatch(text) is not None
 
 
 def id_part(text: str) -> str:
-    """`text` as the beginning of an id, with '-' for all that an id may not contain; '' if nothing else is in it."""
+    """`text` as the beginning of an id: '-' replaces characters that an id may not contain. '' if nothing remains."""
     return _NOT_IN_IDS.sub("-", text).strip("-.")[:_LONGEST_PART]
 
 
 def note_id(name: str, notes: Notes) -> None:
-    """Note an invalid id; '' was noted as missing already."""
+    """Note an invalid id as an error. An empty id is not noted here, because it was already noted as missing."""
     if name and not is_id(name):
         notes.error("id", f"{quoted(name)} {ID_RULE}")
 
@@ -192,7 +194,7 @@ def _field_names(kind: type[msgspec.Struct]) -> list[str]:
 
 
 def note_unknown(data: dict[str, Any], kind: type[msgspec.Struct], notes: Notes, prefix: str = "") -> None:
-    """Note every key of `data` that is no field of `kind`."""
+    """Note every key of `data` that is not a field of `kind` as an error."""
     known = _field_names(kind)
     tag = kind.__struct_config__.tag_field
     for key in data:
@@ -201,7 +203,7 @@ def note_unknown(data: dict[str, Any], kind: type[msgspec.Struct], notes: Notes,
 
 
 def note_repeated(named: Iterable[tuple[str, Notes]]) -> None:
-    """Note every id that occurs a second time."""
+    """Note every repetition of an id as an error."""
     first: dict[str, Notes] = {}
     for name, notes in named:
         earlier = first.setdefault(name, notes)
@@ -210,11 +212,48 @@ def note_repeated(named: Iterable[tuple[str, Notes]]) -> None:
             notes.error("id", f"{quoted(name)} is already used in {', '.join(filter(None, places))}")
 
 
+@cache
+def plain_field(kind: type[msgspec.Struct]) -> str:
+    """The key for a text that is given in place of an object of `kind`: the only required field besides the id. '' if
+    `kind` has several such fields, or if the field is not a text."""
+    needed = [field for field in msgspec.structs.fields(kind) if field.required and field.encode_name != "id"]
+    return needed[0].encode_name if len(needed) == 1 and needed[0].type is str else ""
+
+
+@cache
+def _member_kinds(kind: type[msgspec.Struct]) -> dict[str, type[msgspec.Struct]]:
+    """The keys of an item that contain lists of objects with an id, and the type of these objects."""
+    listed = {field.encode_name: next(iter(get_args(field.type)), None) for field in msgspec.structs.fields(kind)}
+    return {
+        key: member
+        for key, member in listed.items()
+        if isinstance(member, type) and issubclass(member, msgspec.Struct) and "id" in member.__struct_fields__
+    }
+
+
+def add_member_ids(data: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """An item's object in which list members without an id get a numbered one: 'pro-1' for the first of `pros`."""
+    for key, member_kind in _member_kinds(kind).items():
+        members = data.get(key)
+        if isinstance(members, list):
+            stem = key.removesuffix("s")
+            data = {**data, key: [_with_id(value, member_kind, f"{stem}-{n}") for n, value in enumerate(members, 1)]}
+    return data
+
+
+def _with_id(value: Any, kind: type[msgspec.Struct], name: str) -> Any:
+    if isinstance(value, dict):
+        return {"id": name, **value}
+    plain = plain_field(kind)
+    is_usable = isinstance(value, str) and value.strip() and unreadable(value) is None
+    return {"id": name, plain: value} if plain and is_usable else value  # parsers report other values
+
+
 MAX_DEPTH = 32
-"""JSON is nested no deeper than this."""
+"""The largest depth of nesting in JSON that Overton reads."""
 
 _MAX_ITEMS = 100_000
-"""The most items, one per line, that are read."""
+"""The largest number of items, one per line, that Overton reads."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
 _OPENING_LINE = re.compile(r'\[(\s*\{.*)?|\{(.*,|\s*"[^"]*"\s*:\s*[\[{])?', re.DOTALL)
@@ -240,12 +279,24 @@ _REASON_AND_PLACE = re.compile(r"(?P<reason>.*) - at (?:`key` in )?`\$(?P<place>
 Item = TypeVar("Item", bound=msgspec.Struct)
 
 
+class Grid(NamedTuple):
+    """The cells of a table as texts. `rows` are the rows that are not blank, each with its number from 1.
+
+    `noun` is the word for a row ('line' in a CSV, 'row' in a spreadsheet). `others` are the ignored sheets of a
+    spreadsheet.
+    """
+
+    rows: Sequence[tuple[int, list[str]]]
+    noun: str
+    others: tuple[str, ...] = ()
+
+
 class Text(Protocol):
-    """A file as a study sees it: bounded, and decoded as it is read."""
+    """A file that a study reads. It is limited in size, and decoded while it is read."""
 
     @property
     def name(self) -> str:
-        """The name for it in problems: its path."""
+        """The file's name in problems: its path."""
         ...
 
     @property
@@ -260,67 +311,75 @@ class Text(Protocol):
 
     @property
     def in_folder(self) -> bool:
-        """Whether it was found in the folder that was named, rather than named itself."""
+        """Whether the user named the file's folder, and not the file itself."""
         ...
 
     def read(self) -> str:
-        """All of it.
+        """Return the whole text.
 
         Raises:
-            InputError: it cannot be read, is too large, or is not UTF-8.
+            InputError: the file cannot be read, is too large, or is not UTF-8.
         """
         ...
 
     def lines(self) -> Iterator[tuple[int, str | Problem]]:
-        """Its lines that are not blank, with their numbers from 1; a problem for one that cannot be used."""
+        """The lines that are not blank, with their numbers from 1, and a problem for each line that cannot be used."""
+        ...
+
+    def grid(self) -> Grid:
+        """All cells of a .csv or .xlsx file, in which column names may occur more than once.
+
+        Raises:
+            InputError: the file is neither, or cannot be read.
+        """
         ...
 
     def columns(self) -> list[str]:
         """The columns of the table in the file, without reading all of it.
 
         Raises:
-            InputError: it is no table: a .parquet, .csv or .jsonl file.
+            InputError: the file is not a table, that is, a .parquet, .csv, .jsonl or .xlsx file.
         """
         ...
 
     def table(self) -> pl.DataFrame:
-        """The table in the file; every column of a CSV is text, an empty cell null.
+        """The table in the file. Every column of a CSV file or a spreadsheet contains text, and an empty cell is null.
 
         Raises:
-            InputError: it is no table, or cannot be read.
+            InputError: the file is not a table, or cannot be read.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ParsedItems(Generic[Item]):
-    """The items in texts, and everything wrong or odd about them."""
+    """The items in texts, and all errors and warnings about them."""
 
     items: Sequence[Item]
     findings: Sequence[ItemProblem] = ()
 
 
 Parse = Callable[[Sequence[Text], Any], ParsedItems[Item]]
-"""`parse(texts, reading)` gives the items in texts, `reading` being an instance of `Items.reading`."""
+"""`parse(texts, reading)` gives the items in texts. `reading` is an instance of `Items.reading`."""
 
 Check = Callable[[Item, Notes], None]
-"""`check(item, notes)` notes what is wrong or odd about an item that could be read."""
+"""`check(item, notes)` notes errors and oddities of an item that could be read."""
 
 
 class ObjectLine(NamedTuple):
-    """One line's object, None if it is not one, and the notes on it."""
+    """The object of one line (None if the line is not an object), and the notes on it."""
 
     data: dict[str, Any] | None
     notes: Notes
 
 
 def findings_of(notes: Sequence[Notes]) -> tuple[ItemProblem, ...]:
-    """All findings, in order."""
+    """All errors and warnings, in order."""
     return tuple(finding for noted in notes for finding in noted.findings)
 
 
 def read_whole(text: Text, notes: Notes) -> str | None:
-    """All of a text; None, with a note, if it cannot be read."""
+    """Read a whole text; if it cannot be read, note the error and return None."""
     try:
         return text.read()
     except InputError as error:
@@ -329,7 +388,8 @@ def read_whole(text: Text, notes: Notes) -> str | None:
 
 
 def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
-    """The JSON object in `text`; None, with a note, if it is not one, or is nested too deeply."""
+    """Read the JSON object in `text`. If `text` is not an object, or nested too deeply, note the error and return
+    None."""
     value = read_value(text, notes)
     if isinstance(value, dict):
         return value
@@ -339,7 +399,7 @@ def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
 
 
 def read_value(text: str, notes: Notes) -> Any:
-    """The JSON value in `text`; None, with a note, if it is not one, or is nested too deeply."""
+    """Read the JSON value in `text`. If `text` is not JSON, or nested too deeply, note the error and return None."""
     if _depth(text) > MAX_DEPTH:
         notes.error("", f"is nested more than {MAX_DEPTH} levels deep")
         return None
@@ -353,22 +413,24 @@ def read_value(text: str, notes: Notes) -> Any:
         notes.error(f"{line}column {error.column}" if error.line else "", error.reason)
         return None
     for key in repeated:
-        notes.error(quoted(key), "this key occurs twice in one object; only one of them would be read")
+        notes.error(quoted(key), "this key occurs twice in one object; only one of the two values would be read")
     return value
 
 
 def object_lines(texts: Sequence[Text], *, noun: str = "line", most: int = _MAX_ITEMS) -> Iterator[ObjectLine]:
-    """Every line of the texts as a JSON object; lines that are none are noted. `noun` is what an object is called.
+    """Read every line of the texts as a JSON object, and note all other lines as errors. `noun` is the word for an
+    object.
 
-    A text whose first line opens an object and leaves it open, or opens a list, is one JSON value over several lines,
-    as editors and `indent=2` write it: it yields that object, or the objects of that list.
+    A text may also be one JSON value over several lines, as editors and `indent=2` write it. The first line of such a
+    text opens a list, or opens an object without closing it. The result is then the one object, or every object in the
+    list.
     """
     count = 0
     for text in texts:
         for data, notes in _objects_in(text):
             count += data is not None
             if count > most:
-                notes.error("", f"is one {noun} more than {most:,}")
+                notes.error("", f"exceeds the limit of {most:,} {noun}s")
                 yield ObjectLine(None, notes)
                 return
             yield ObjectLine(data, notes)
@@ -388,12 +450,12 @@ def _objects_in(text: Text) -> Iterator[ObjectLine]:
 
 
 def _is_continued(line: str) -> bool:
-    """Whether a line is the first of a JSON value that is laid out over several lines, or a list."""
+    """Whether a line is the first of a list, or of a JSON object over several lines."""
     return _OPENING_LINE.fullmatch(line.strip()) is not None
 
 
 def _objects_over_lines(text: Text) -> Iterator[ObjectLine]:
-    """The object that a whole text is, or those of its list."""
+    """The object in a whole text, or the objects of its list."""
     notes = Notes(text.name)
     content = read_whole(text, notes)
     value = None if content is None else read_value(content, notes)
@@ -414,9 +476,9 @@ def _object_line(value: Any, notes: Notes) -> ObjectLine:
 
 
 def each_line(read: Callable[[dict[str, Any], Notes], Item | None]) -> Parse[Item]:
-    """The reader of items that come one per line, with unique ids: `read` makes an item from the line's object.
+    """The parser of items that come one per line, with unique ids.
 
-    If it cannot, it returns None and notes why.
+    `read` makes an item from a line's object. If that is not possible, `read` notes the reason and returns None.
     """
 
     def parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Item]:
@@ -437,9 +499,10 @@ def each_line(read: Callable[[dict[str, Any], Notes], Item | None]) -> Parse[Ite
 
 
 def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item]:
-    """The reader of items that come one per line, as JSON of the struct `kind`, strictly converted.
+    """The parser of items that come one per line, as JSON that is strictly converted to the struct `kind`.
 
-    Keys that are no field of it are refused; ids must be present, usable and unique. `check` notes what else is wrong.
+    Keys other than the fields of `kind` are errors, and every item needs a valid, unique id. `check` notes further
+    problems.
     """
 
     def read(data: dict[str, Any], notes: Notes) -> Item | None:
@@ -452,7 +515,8 @@ def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item
 
 
 def _convert_item(data: dict[str, Any], kind: type[Item], notes: Notes) -> Item | None:
-    """The item, with each field converted by itself, so that every wrong one is named."""
+    """Convert each field of an item by itself, so that the notes name every wrong field."""
+    data = add_member_ids(data, kind)
     note_unknown(data, kind, notes)
     for member in msgspec.structs.fields(kind):
         if member.encode_name in data:
@@ -467,14 +531,14 @@ def _convert_item(data: dict[str, Any], kind: type[Item], notes: Notes) -> Item 
 
 
 def _convert_value(value: Any, kind: Any, key: str, notes: Notes) -> Any:
-    """`value` as a `kind`; None, noted, if it cannot be one."""
+    """`value` converted to `kind`. If that is not possible, note the error and return None."""
     try:
-        # Text that UTF-8 cannot represent is found by encoding it.
+        # Encoding finds text that UTF-8 cannot represent.
         return decode_json(msgspec.json.encode(value), _decoder(kind))
     except InputError as error:
         notes.refused(error)
     except UnicodeEncodeError:
-        notes.error(key, "contains half of a surrogate pair, which is no character")
+        notes.error(key, "contains half of a surrogate pair, which is not a character")
     except OverflowError:
         notes.error(key, "contains a number that is too large")
     except Unreadable as error:
@@ -485,7 +549,7 @@ def _convert_value(value: Any, kind: Any, key: str, notes: Notes) -> Any:
 
 
 def _reword_reason(reason: str) -> str:
-    """The decoder's reason against a value, in the words of our own checks."""
+    """The decoder's reason for refusing a value, in the words of Overton's own checks."""
     if wrong := _WRONG_KIND.fullmatch(reason):
         wanted = " or ".join(_TYPE_WORDS.get(kind, kind) for kind in wrong["wanted"].split(" | "))
         return f"is {_TYPE_WORDS.get(wrong['given'], wrong['given'])}, not {wanted}"

@@ -1,4 +1,4 @@
-"""People's labels as a table, and as values of the units that they labelled."""
+"""Human labels as a table, and as proportions of labels for each unit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _MAX_PROBLEMS = 20
 
 @dataclass(frozen=True)
 class People:
-    """Human labels of n units: `value` [n, S] adds up to one; `chance` [n] is how likely each was to be drawn.
+    """Human labels of n units. Each row of `value` [n, S] sums to one, and `chance` [n] is the probability with which
+    each unit was sampled.
 
-    `cannot_tell` counts units whose label nobody could tell; they are not among the n.
+    `cannot_tell` counts further units, not among the n, whose label people could not tell.
     """
 
     id: Sequence[str]
@@ -34,7 +35,7 @@ class People:
     cannot_tell: int
 
     def where(self, kept: NDArray[np.bool_]) -> People:
-        """Some of the units."""
+        """The units that a Boolean mask keeps."""
         names = [name for name, is_kept in zip(self.id, kept.tolist(), strict=True) if is_kept]
         return People(names, self.value[kept], self.chance[kept], self.cannot_tell)
 
@@ -42,7 +43,7 @@ class People:
 def people_table(labels: SavedLabels) -> pl.DataFrame:
     """Human labels, one row for each unit and label: `id`, `label`, `share`, `chance`, `group`.
 
-    It has the rows by which shares are corrected: see `usable_shares`.
+    The table has only the labels that can correct proportions: see `usable_shares`.
     """
     import polars as pl
 
@@ -62,20 +63,20 @@ def _column_types() -> dict[str, type[pl.DataType]]:
 
 
 def read_people(people: pl.DataFrame, labels: Sequence[str]) -> People:
-    """The values of a table as `people_table` makes them; shares of 'cannot tell' are left out of a unit's value.
+    """The human labels in a table made by `people_table`. A unit's value leaves out the proportion of 'cannot tell'.
 
     Raises:
-        InputError: a label that is none of `labels`, or a chance or share that is not in (0, 1].
+        InputError: a label is not in `labels`, or a `chance` or `share` is not in (0, 1].
     """
     import polars as pl
 
     people = people.select(pl.col(name).cast(kind) for name, kind in _column_types().items())
     known = people.filter(pl.col("label") != CANNOT_TELL)
     if unknown := sorted(set(known["label"].to_list()) - set(labels))[:_MAX_PROBLEMS]:
-        reason = f"is none of {', '.join(labels)}"
+        reason = f"is not one of {', '.join(labels)}"
         raise InputError([Problem("people", repr(label), reason) for label in unknown])
     if not people.select(((pl.col("chance") > 0) & (pl.col("chance") <= 1) & (pl.col("share") > 0)).all()).item():
-        raise InputError([Problem("people", "chance", "and share must be above 0, and a chance at most 1")])
+        raise InputError([Problem("people", "chance", "must be above 0 and at most 1, and each share above 0")])
     given = {f"{place}": pl.col("label") == label for place, label in enumerate(labels)}
     sums = [(pl.col("share") * matches).sum().alias(name) for name, matches in given.items()]
     units = known.group_by("id", maintain_order=True).agg(*sums, pl.col("chance").first())

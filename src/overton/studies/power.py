@@ -1,7 +1,8 @@
-"""How a study's measures vary over items and trials, and what fewer trials of each would give.
+"""The variation of a study's measures over items and trials, and the results expected with fewer trials of each item.
 
-A run with T trials contains several with fewer: each block of its trials is one. The mean over such blocks estimates
-what a run with as few trials estimates, so that two runs with different numbers of trials can be compared.
+In a run with T trials of each item, every block of fewer trials can be treated as a smaller run. The mean over blocks
+of one size estimates the same quantity as a run with that number of trials. So two runs with different numbers of
+trials can be compared.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Halves:
-    """Two sets of the trials of every item, those with odd and those with even repetition numbers: what every model
-    contributes in each, and how many `trials` of an item each has."""
+    """The trials of every item in two halves: the odd and the even repetitions. `sides` has every model's contributions
+    in each half, and `trials` the number of trials of an item in each half."""
 
     sides: tuple[Sides, Sides]
     trials: tuple[int, int]
 
     def both(self, model: str, measure: str) -> tuple[Contribution, Contribution] | None:
-        """The contributions of a model to a measure in either; None if one has nothing of it."""
+        """A model's contributions to a measure in both halves; None if a half has no contributions."""
         found = [
             contribution
             for sides in self.sides
@@ -46,7 +47,7 @@ class Halves:
 
 
 def halves_of(comparing: Comparing, results: Results, how: Any) -> Halves | None:
-    """The halves of what runs gave; None if trials are not repeated, or their repetitions cannot be identified."""
+    """The halves of the records of runs; None if trials are not repeated, or repetitions cannot be identified."""
     odd = halves_of_trials(results, comparing.trial)
     if odd is None:
         return None
@@ -57,8 +58,8 @@ def halves_of(comparing: Comparing, results: Results, how: Any) -> Halves | None
 
 
 def halves_of_trials(results: Results, column: str) -> pl.Series | None:
-    """Which records are of an odd repetition, by the trials' names in a `column`; None if the column is '' or missing,
-    or there are not records of both kinds."""
+    """For each record, whether its repetition is odd, from the trials' names in a `column`. None if the column is '' or
+    missing, if a name has no repetition, or if all records fall into one half."""
     if not column or column not in results.records.columns:
         return None
     number = repetitions(results.records[column])
@@ -68,7 +69,7 @@ def halves_of_trials(results: Results, column: str) -> pl.Series | None:
 
 
 def repetitions(names: pl.Series) -> pl.Series:
-    """From the names of trials: 'issue/balanced/w1/t2/r3' is the third."""
+    """The repetition of each trial, from its name: 'issue/balanced/w1/t2/r3' is the third."""
     import polars as pl
 
     return names.str.extract(r"/r(\d+)$").cast(pl.Int64, strict=False)
@@ -78,7 +79,8 @@ Both = tuple[Contribution, Contribution] | None
 
 
 class ObservedVariance(NamedTuple):
-    """How a number varies, over how many items that was seen, and what each of these, or each group, pulls at it."""
+    """The observed variance of a number (`varies`), and the number of items from which the number is computed. `pulls`
+    has the influence of each item, or each group of items, on the number."""
 
     varies: ItemVariance
     items: int
@@ -86,7 +88,7 @@ class ObservedVariance(NamedTuple):
 
 
 def varying(whole: Contribution, halves: Both, counts: tuple[int, int], jackknife: Jackknife) -> ObservedVariance:
-    """How one model's number varies."""
+    """The observed variance of one model's number."""
     every = [whole, *(halves or ())]
     items, resampling = _shared_items(every, jackknife)
     numbers = [contribution.over(items, resampling) for contribution in every]
@@ -96,7 +98,7 @@ def varying(whole: Contribution, halves: Both, counts: tuple[int, int], jackknif
 def varying_apart(
     whole: tuple[Contribution, Contribution], halves: tuple[Both, Both], counts: tuple[int, int], jackknife: Jackknife
 ) -> ObservedVariance:
-    """How the difference of two models' numbers varies, candidate minus base."""
+    """The observed variance of the difference between two models' numbers, candidate minus base."""
     base, candidate = halves
     pairs = [whole] if base is None or candidate is None else [whole, *zip(base, candidate, strict=True)]
     items, resampling = _shared_items([contribution for pair in pairs for contribution in pair], jackknife)
@@ -110,7 +112,8 @@ def chance_of(
     counts: tuple[int, int],
     jackknife: Jackknife,
 ) -> float:
-    """The variance that the chance in a single trial adds to one item's pull at the difference of two models."""
+    """A part of the variance of one item's influence on the difference between two models: the part due to random
+    variation within a single trial."""
     items, resampling = _shared_items([*base, *candidate], jackknife)
     first, second = (
         of_candidate.over(items, resampling).minus(of_base.over(items, resampling))
@@ -132,11 +135,13 @@ def _item_variance(numbers: Sequence[Number], counts: tuple[int, int]) -> ItemVa
 
 
 class ItemsNeeded(msgspec.Struct, frozen=True):
-    """How many items it takes with so many `trials` of each (None if that does not matter, or is not known).
+    """The number of items required with `trials` trials of each item. `trials` is None if the number of trials does not
+    matter or is unknown.
 
-    `items` are for the difference to be seen, with `items_between` where that number could lie given the pilot's own
-    uncertainty (80%); `items_equivalent` for a true difference of half the margin to be found equivalent. None if no
-    number is enough. Costs are in US dollars, None if a price is not known.
+    To detect the difference, `items` items are required; `items_between` is an 80% interval for that number, which
+    reflects the pilot's uncertainty. `items_equivalent` items are required to find two models equivalent if they truly
+    differ by half the margin. A value is None if no number of items is enough. Costs are in US dollars, None if a price
+    is unknown.
     """
 
     trials: int | None
@@ -148,17 +153,20 @@ class ItemsNeeded(msgspec.Struct, frozen=True):
 
 
 class Detection(msgspec.Struct, frozen=True):
-    """What it takes to see a `difference` of two models in a measure with probability `power`, and what this plan sees.
+    """The number of items required to detect a `difference` between two models with probability `power`, and what this
+    plan detects.
 
-    `pilot` says where the spread of items was taken from: `pilot_items` items with `pilot_trials` trials of each by
-    `pilot_models`. `correlation` is that of the models' true numbers over items, `assumed` if no pilot gave it.
-    `differing` lists the settings in which the plan differs from the pilot. `spread_items` and `spread_trials` are
-    standard deviations of one item's pull at the difference: over items, and by the chance in a single trial (None if
-    the two could not be separated). `pairs` is how many pairs the level is divided among, as Bonferroni does.
+    `pilot` names the source of the variation between items: `pilot_models` answered `pilot_trials` trials of each of
+    `pilot_items` items. `correlation` is the correlation over items between the two models' true numbers; `assumed` is
+    True if no pilot gave this correlation. `differing` lists the settings in which the plan differs from the pilot.
+    `spread_items` and `spread_trials` are standard deviations of one item's influence on the difference. The first is
+    due to differences between items, the second to random variation within a single trial (None if the two could not be
+    separated). `pairs` is the number of pairs of models among which the significance level is divided (Bonferroni).
 
-    `unit` is what intervals are over, in the plural. Of the plan itself: `chance` that its items and trials show the
-    difference, the `smallest` difference that they show with the requested power, and `chance_equivalent` that a true
-    difference of half the margin is found equivalent. `why` says why there is none of this, None if there is.
+    `unit` is the plural word for the clusters that intervals are over. Three values describe the plan itself. `chance`
+    is the plan's power to detect the difference, and `smallest` is the smallest difference that it detects with the
+    requested power. `chance_equivalent` is the probability that the plan finds two models equivalent if they truly
+    differ by half the margin. If these three values are missing, `why` is the reason; otherwise it is None.
     """
 
     measure: str
@@ -188,8 +196,8 @@ class Detection(msgspec.Struct, frozen=True):
 
 
 def with_fewer_trials(comparing: Comparing, results: Results, how: Any, trials: int) -> Sides:
-    """Every model's contributions to the `matched` measures with only `trials` trials, the mean over blocks of them;
-    nothing if the study has no such measures, or the repetition of a record is not known."""
+    """Every model's contributions to the `matched` measures, as a run with only `trials` trials would give them: the
+    means over blocks of trials. Empty if the study has no such measures, or if a record's repetition is unknown."""
     records = results.records
     if comparing.few is None or comparing.trial not in records.columns:
         return {}
@@ -205,14 +213,15 @@ def with_fewer_trials(comparing: Comparing, results: Results, how: Any, trials: 
 
 
 def blocks(total: int, size: int) -> list[int]:
-    """Where blocks of `size` trials begin that together contain all of `total`, spread evenly; the first is at 0."""
+    """The starts of evenly spread blocks of `size` trials, which together contain all of `total` trials. The first
+    block starts at 0. Blocks may overlap."""
     if size >= total:
         return [0]
     return [round(start) for start in np.linspace(0, total - size, -(-total // size)).tolist()]
 
 
 def _block_means(found: Sequence[Sequence[Contribution]]) -> Iterator[Contribution]:
-    """The mean over blocks of each item's own value, by measure; an item counts if some block has it."""
+    """For each measure, the mean over blocks of each item's value. An item is included if at least one block has it."""
     for some in zip(*found, strict=True):
         values: dict[str, list[float]] = {}
         for contribution in some:

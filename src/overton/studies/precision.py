@@ -1,14 +1,14 @@
-"""Stopping when it is precise: what is stored of it, the decision where a run continues, and means so far.
+"""Stopping at a target precision: the requested target, the decision to continue or stop, and interim means.
 
-A run proceeds in rounds of whole blocks. After each, `decide` says from the records so far, and from nothing else,
-which arms (an item in one condition) get further blocks: those whose own interval is too wide, and those where a block
-narrows the headline most for its calls. Numbers of blocks grow geometrically, so that limits stay valid however often
-one looked (`overton.statistics.stopping`).
+A run proceeds in rounds of whole blocks. After each round, `decide` uses only the records so far to choose the arms
+that get further blocks. An arm is an item in one condition. `decide` first chooses arms whose own interval is too wide,
+then arms where further blocks narrow the headline's interval most per call. Numbers of blocks grow geometrically, so
+interim analyses are few and intervals stay valid (`overton.statistics.stopping`).
 
-A headline of such a study is a mean of one value per conversation, a yes or no or a number with bounds. In a run that
-stops, items have unequal numbers of conversations. A headline's limits are those of its mean over arms (an item in a
-condition), each with its weight in the whole design (`overton.statistics.stopping`), which allow for having stopped.
-The usual measures have the same weights (`overton.studies.arm_weights`), and the usual intervals over items.
+The headline of a study that can stop early is a mean of one value per conversation: yes or no, or a number with bounds.
+In a run that stops early, items have unequal numbers of conversations. The headline is therefore a mean over arms, each
+with its weight in the whole design, and its limits allow for early stopping (`overton.statistics.stopping`). Measures
+in other sections have the same weights (`overton.studies.arm_weights`), and the usual intervals over items.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ from overton.studies.null_conditions import null_of
 from overton.studies.options import option_place
 
 LEVEL = 0.95
-"""The level of all limits."""
+"""The confidence level of all limits."""
 
 PRECISE, SPENT, WHOLE = "precise enough", "no more calls were allowed", "all of its trials were asked"
-"""Why an arm got no further block."""
+"""Reasons why an arm got no further block."""
 
 Rule = Literal["divided", "repeated"]
 
 
 class PrecisionTarget(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The precision that a run is to reach: half-widths by measure, in the measure's units, and the most calls in all.
+    """The target precision of a run: half-widths of intervals by measure, in the measure's units, and the maximum
+    number of calls.
 
-    `rule` says how limits stay valid over several looks: by a level 'divided' among them, as in runs of 0.2.0, whose
-    manifests do not mention it; or as 'repeated' intervals, which are narrower.
+    `rule` is the method that keeps limits valid over several interim analyses. 'divided' divides the significance level
+    among the analyses; runs of 0.2.0 do this, and their manifests do not mention the rule. 'repeated' uses repeated
+    confidence intervals, which are narrower.
     """
 
     measures: dict[str, float] = {}
@@ -50,8 +52,9 @@ class PrecisionTarget(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PrecisionLimit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A number for these items and wordings, with limits that are valid at `LEVEL` after stopping; for a whole model if
-    `item` is ''. `wanted` is the half-width requested, None if none was."""
+    """A number that describes only the run's items and wordings. Its limits, at the confidence level `LEVEL`, are valid
+    after stopping. The number is for a whole model if `item` is ''. `wanted` is the requested half-width, None without
+    a request."""
 
     measure: str
     title: str
@@ -64,12 +67,12 @@ class PrecisionLimit(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def half(self) -> float:
-        """Its half-width."""
+        """The half-width of the interval."""
         return (self.high - self.low) / 2
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """How many blocks an arm got, of how many trials in all, and why no more."""
+    """The number of blocks and trials of an arm, and the reason why the arm stopped."""
 
     item: str
     arm: str
@@ -79,9 +82,11 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """The decision from the records so far: the new number of blocks of each arm that gets more; empty if all stop.
+    """The decision from the records so far. `blocks` has the new number of blocks of each arm that continues; it is
+    empty if all arms stop.
 
-    `calls` were made until then. `limits` are what is known; `stops` say for every arm why, if all stop.
+    `calls` is the number of calls so far, and `limits` are the limits so far. If all arms stop, `stops` has the reason
+    for every arm.
     """
 
     blocks: list[tuple[str, str, int]] = []
@@ -91,7 +96,8 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class StopState(msgspec.Struct, frozen=True):
-    """The state of a model's trials in a run: how many rounds they took, the last decision, and how many there are."""
+    """The state of a model's trials in a run: the number of rounds, the last decision, and the number of finished
+    trials."""
 
     rounds: int
     last: Decision
@@ -99,23 +105,24 @@ class StopState(msgspec.Struct, frozen=True):
 
 
 ROUND = 1.35
-"""By what factor a round multiplies the number of calls, at least, while the headline is still too wide."""
+"""The smallest factor by which a round multiplies the number of calls while the headline's interval is too wide."""
 _LEAST_ROUND_SHARE = 0.15
-"""The least that a round adds, as a share of the calls so far, if the calls allowed cut it short. Trials that take
-fewer calls than they may leave some for another such round, again and again: there are at most `_MAX_SHORT_ROUNDS`."""
+"""The limit on calls may cut a round short. Such a round is not run if it is smaller than this proportion of the calls
+so far. Trials may make fewer calls than their maximum, which leaves calls for another short round. There are at most
+`_MAX_SHORT_ROUNDS` short rounds."""
 _MAX_SHORT_ROUNDS = 4
 
 
 class Arm(NamedTuple):
-    """An item in one condition: the unit that gets further blocks or does not."""
+    """An item in one condition. Each arm gets further blocks or stops."""
 
     item: str
     name: str
 
 
 class PrecisionState(NamedTuple):
-    """The precision that records show: `limits`, the arms that are too wide by themselves, whether the headline is,
-    and how much of its variance rests on each arm's answers."""
+    """The precision of the records so far. `wide` has the arms whose own interval is too wide. `headline_wide` says
+    whether a headline's interval is too wide. `variance` has each arm's contribution to the headline's variance."""
 
     limits: list[PrecisionLimit]
     wide: frozenset[Arm]
@@ -125,15 +132,17 @@ class PrecisionState(NamedTuple):
 
 @dataclass(frozen=True)
 class Goal:
-    """A measure whose half-width can be requested: its title, and the largest half-width."""
+    """A measure whose half-width users can request: its title, and a limit (`most`) that the half-width must be
+    below."""
 
     title: str
     most: float
 
 
 class InterimResult(NamedTuple):
-    """The answers to judge: records by arm, how often an arm and the whole can have been looked at, the seed, how many
-    trials a block of each arm has, and the rule by which limits stay valid."""
+    """The input of a stopping rule. `arm_looks` is the largest possible number of interim analyses of one arm, and
+    `looks` is the largest possible number for the headline. `sizes` has the number of trials in a block of each arm,
+    and `rule` is the method that keeps limits valid."""
 
     records: Mapping[Arm, Sequence[Any]]
     arm_looks: int
@@ -145,10 +154,11 @@ class InterimResult(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """How many standard errors limits of the whole extend to either side.
+        """The distance from the headline's mean to each limit, in standard errors.
 
-        Repeated intervals are for as many looks as there can be, each with `ROUND` times the information of the one
-        before: fewer looks with larger steps between them need less.
+        Repeated confidence intervals allow for the largest possible number of interim analyses, each with `ROUND` times
+        the information of the previous analysis. Fewer analyses with larger steps between them would give narrower
+        intervals.
         """
         from overton.statistics.proportions import quantile
         from overton.statistics.stopping import divide_level, repeated_reach
@@ -160,19 +170,21 @@ class InterimResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Blocks:
-    """A study's declaration of its blocks, so that it can stop once it is precise.
+    """A study's declaration of its blocks of trials, which allows runs to stop at a target precision.
 
-    of        `of(trial)` gives the name of its condition, and the number of its block there, from 1 on. A block is
-              all trials of an item and condition with one number: every template and wording, so that it is balanced
-    goals     the measures whose half-width can be requested, by name, the headline first
-    judge     `judge(looked, measures)` says how precise records are, whatever their order
-    first     how many blocks of a condition are asked before the first look
-    check     `check(options, measures)` says what cannot be combined with stopping
+    of        `of(trial)` gives the name of the trial's condition, and the number of the trial's block in that
+              condition, from 1. All trials of an item and condition with the same number form a block. A block has
+              every template and wording, so it is balanced
+    goals     the measures whose half-width users can request, by name; the headline is the first
+    judge     `judge(looked, measures)` gives the precision of the records, whose order does not matter
+    first     the number of blocks of a condition before the first interim analysis
+    check     `check(options, measures)` names the options that cannot be combined with stopping
     trial     the column of records that names the trial
-    like      `like(record, trial)` gives a pilot's record as if it were one of another trial of its condition
-    longest   `longest(trial)` gives the trial as one that makes as many calls as any of its condition can
-    weighted  whether the study's measures weight records by the column `overton.studies.arm_weights.WEIGHT`, or leave
-              numbers out; otherwise reports say that items asked more often count more
+    like      `like(record, trial)` converts a pilot's record to a record of `trial`, another trial of the same
+              condition
+    longest   `longest(trial)` gives a trial with the largest number of calls that is possible in its condition
+    weighted  whether the study's measures weight records by the column `overton.studies.arm_weights.WEIGHT`, and leave
+              out numbers that cannot be weighted. Otherwise reports warn that items with more trials count more
     """
 
     of: Callable[[Any], tuple[str, int]]
@@ -186,18 +198,18 @@ class Blocks:
     weighted: bool = False
 
     def problems(self, wanted: PrecisionTarget, options: Any) -> Iterator[Problem]:
-        """The problems of the request."""
+        """Problems with the requested precision."""
         place = option_place("precision")
         for name, width in wanted.measures.items():
             if name not in self.goals:
-                yield Problem(place, name, f"no such measure; there is {', '.join(self.goals)}")
+                yield Problem(place, name, f"no such measure; known are {', '.join(self.goals)}")
             elif isnan(width) or not 0 < width < self.goals[name].most:
                 yield Problem(place, f"{name}={width:g}", f"must be above 0 and below {self.goals[name].most:g}")
         yield from self.check(options, wanted.measures)
 
 
 class TrialOutcome(NamedTuple):
-    """The outcome of a trial: its records, and how many calls it made."""
+    """The outcome of a trial: its records, and its number of calls."""
 
     records: Sequence[Any]
     calls: int
@@ -205,9 +217,10 @@ class TrialOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class StoppingPlan:
-    """The plan of a lane at its longest, in blocks: what a decision chooses from.
+    """The longest possible plan of a model pipeline, in blocks. Decisions choose from its blocks.
 
-    `most` is the most calls that a trial can make, by its arm; `calls` how many the lane may make in all.
+    `most` maps each arm to the maximum number of calls of one of its trials. `calls` is the maximum number of calls of
+    the whole pipeline.
     """
 
     blocks: Blocks
@@ -218,18 +231,18 @@ class StoppingPlan:
     calls: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse nulls: their headlines are compared with those of a full design.
+        """Refuse null conditions, because their headlines must be compared with headlines of a full design.
 
         Raises:
-            InputError: the plan has trials of nulls.
+            InputError: the plan has trials of null conditions.
         """
         if any(null_of(trial.name) for trial in self.trials):
-            reason = "nulls are asked whole: run them separately, without it"
+            reason = "null conditions cannot stop early; run them separately, without --precision"
             raise InputError([Problem(option_place("precision"), "", reason)])
 
     @cached_property
     def arms(self) -> dict[Arm, list[list[Trial]]]:
-        """The blocks of every arm, in plan order, by their numbers."""
+        """The blocks of every arm, by number and in plan order."""
         found: dict[Arm, dict[int, list[Trial]]] = defaultdict(lambda: defaultdict(list))
         for trial in self.trials:
             name, number = self.blocks.of(trial)
@@ -238,33 +251,34 @@ class StoppingPlan:
 
     @cached_property
     def looks(self) -> dict[Arm, tuple[int, ...]]:
-        """The numbers of blocks at which each arm is looked at."""
+        """For each arm, the numbers of blocks after which Overton makes an interim analysis."""
         from overton.statistics.stopping import looks
 
         return {arm: looks(self.blocks.first(arm.name), len(own)) for arm, own in self.arms.items()}
 
     @cached_property
     def order(self) -> dict[str, int]:
-        """The place of each trial in the plan."""
+        """The index of each trial in the plan, by name."""
         return {trial.name: place for place, trial in enumerate(self.trials)}
 
     def cost(self, arm: Arm, start: int, end: int) -> int:
-        """How many calls the blocks of an arm from one number to another can make."""
+        """The maximum number of calls of an arm's blocks from `start` to `end` (not included), counted from 0."""
         return sum(map(len, self.arms[arm][start:end])) * self.most.get(arm, 1)
 
     @property
     def first_round(self) -> int:
-        """How many calls the first round can make."""
+        """The maximum number of calls in the first round."""
         return sum(self.cost(arm, 0, counts[0]) for arm, counts in self.looks.items())
 
     @property
     def whole(self) -> int:
-        """How many calls all of it can make."""
+        """The maximum number of calls in the whole plan."""
         return sum(self.cost(arm, 0, counts[-1]) for arm, counts in self.looks.items())
 
     @property
     def most_looks(self) -> int:
-        """How often the whole can be looked at; more often if arms are looked at by themselves."""
+        """The maximum number of interim analyses of the headline. The number is larger if arms are also analysed
+        separately."""
         from overton.statistics.stopping import most_looks
 
         alone = max((len(counts) for counts in self.looks.values()), default=1) if len(self.wanted.measures) > 1 else 0
@@ -272,7 +286,7 @@ class StoppingPlan:
         return most_looks(self.first_round, self.whole, ROUND) + 1 + alone + cut_short
 
     def chosen(self, decision: Decision, ended: Set[str]) -> list[Trial]:
-        """The trials that a decision adds to those that have finished, in plan order."""
+        """The trials that a decision adds to the finished trials, in plan order."""
         made = [
             trial
             for item, name, count in decision.blocks
@@ -284,9 +298,10 @@ class StoppingPlan:
 
 
 def decide(design: StoppingPlan, ended: Mapping[str, TrialOutcome]) -> Decision:
-    """Where a lane continues after the trials that have finished, by their names; only whole blocks of them count.
+    """Decide how a model pipeline continues. `ended` has the finished trials by name. Only trials in complete blocks
+    count.
 
-    Nothing else matters: neither the order of trials or records, nor time, nor other lanes.
+    The decision does not depend on the order of trials or records, on time, or on other pipelines.
     """
     have = {arm: _whole_blocks(own, ended) for arm, own in design.arms.items()}
     if not any(have.values()):
@@ -322,7 +337,8 @@ def _interim_result(design: StoppingPlan, ended: Mapping[str, TrialOutcome], hav
 def _choose_blocks(
     design: StoppingPlan, have: Mapping[Arm, int], judged: PrecisionState, spent: int, left: int | None
 ) -> dict[Arm, int]:
-    """The new number of blocks of each arm that gets more: first those too wide, then where the headline gains most."""
+    """The new number of blocks of each arm that gets further blocks. Arms whose own interval is too wide come first,
+    then arms where a block narrows the headline's interval most."""
     chosen: dict[Arm, int] = {}
     used = 0
     for arm in have:
@@ -348,11 +364,11 @@ def _add_headline_blocks(  # noqa: PLR0917
     calls: tuple[int, int],
     left: int | None,
 ) -> int:
-    """Add blocks where a call gains the headline most, until the round is large enough for another look, and return how
-    many calls the round can then make. Of arms that gain as much the first comes first.
+    """Add blocks where a call reduces the headline's variance most, until the round is large enough for another interim
+    analysis. Return the maximum number of calls in the round. Among equally useful arms, the first is chosen.
 
-    A round's size is counted in calls that can be made, like that of all rounds before it: by the number of calls
-    actually made, shorter conversations would allow more looks.
+    The sizes of this round and of all rounds before it are maximum numbers of calls. If actual calls counted, short
+    conversations would allow more interim analyses.
     """
     used, had = calls
     steps = [step for place, arm in enumerate(have) if (step := _next_step(design, have, judged, chosen, arm, place))]
@@ -375,8 +391,9 @@ def _next_step(  # noqa: PLR0917
     arm: Arm,
     place: int,
 ) -> tuple[float, int, Arm, int, int] | None:
-    """An arm's next step: the headline's variance that it removes per call (negated), the place, the arm, its blocks
-    then, and the calls; None if there is none. The variance that rests on an arm falls as its blocks grow."""
+    """An arm's next step: the negated reduction of the headline's variance per call, `place`, the arm, its new number
+    of blocks, and the calls. None if the arm has no further blocks. An arm's part in the variance is inversely
+    proportional to its number of blocks."""
     at = chosen.get(arm, have[arm])
     if not (count := _next_look(design, arm, at)):
         return None
@@ -386,7 +403,8 @@ def _next_step(  # noqa: PLR0917
 
 
 def _next_look(design: StoppingPlan, arm: Arm, count: int) -> int:
-    """The next number of blocks at which the arm is looked at, 0 if there is none."""
+    """The next number of blocks after which Overton makes an interim analysis of the arm; 0 if the arm has no further
+    blocks."""
     return next((look for look in design.looks[arm] if look > count), 0)
 
 
@@ -401,12 +419,12 @@ def _stop_reason(design: StoppingPlan, judged: PrecisionState, arm: Arm, count: 
 
 
 SHARE = "share"
-"""The name that every such study gives to its shares of yes in each arm."""
+"""The name that studies with blocks give to the proportion of yes in each arm."""
 _FEWEST_TRIALS = 3
 
 
 class AnsweredTrial(NamedTuple):
-    """The answers of an arm, on [0, 1]: their sum, their number, and the sum of squares about their mean."""
+    """The answers of an arm, on [0, 1]: their sum, their number, and their sum of squares about the mean."""
 
     total: float = 0.0
     many: float = 0.0
@@ -414,8 +432,8 @@ class AnsweredTrial(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """A headline: its name and title, the answers and weight of each arm that has it, its range, and whether its
-    answers are numbers, whose spread has to be estimated; otherwise each is yes or no."""
+    """A headline: its name and title, the answers and weight of each of its arms, and its range. `numbers` is true if
+    answers are numbers, whose variance must be estimated, and false if each answer is yes or no."""
 
     name: str
     title: str
@@ -427,15 +445,16 @@ class Mean(NamedTuple):
 
 
 def twice(condition: str) -> int:
-    """The blocks of a condition in the first round: one conversation does not show how another would go."""
+    """The number of blocks of a condition in the first round. It is two, because one conversation does not show how
+    much others would differ."""
     return 2
 
 
 def check_trials(options: Any, measures: Iterable[str]) -> Iterator[Problem]:
-    """A problem if the option `trials` allows so few that a run has nowhere to stop."""
+    """Yield a problem if the option `trials` is so small that a run cannot stop early."""
     trials = getattr(options, "trials", None)
     if isinstance(trials, int) and trials < _FEWEST_TRIALS:
-        reason = f"the first round asks everything twice: allow {_FEWEST_TRIALS} or more"
+        reason = f"the first round asks everything twice, so set at least {_FEWEST_TRIALS}"
         yield Problem(option_place("trials"), str(trials), reason)
 
 
@@ -446,9 +465,9 @@ def judged_by_means(
     shares: Mapping[Arm, AnsweredTrial],
     title: str,
 ) -> PrecisionState:
-    """The precision of the requested headlines (the first if none is requested), and of `shares` if they are.
+    """The precision of the requested headlines (by default the first), and of `shares` if requested.
 
-    Several of `means` may have the same name (one per model): each of them then has to be as precise.
+    Several of `means` may have the same name (one per model). Then each of them must reach the target precision.
     """
     limits, wide = _share_limits(looked, shares, wanted[SHARE], title) if SHARE in wanted else ([], frozenset())
     named = {name for name in wanted if name != SHARE} or (set() if wanted else {means[0].name})
@@ -468,8 +487,8 @@ def judged_by_means(
 
 
 def _headline_limit(looked: InterimResult, mean: Mean, wanted: float | None) -> tuple[PrecisionLimit, dict[Arm, float]]:
-    """A headline's limits, and how much of its variance rests on each arm. Conditions differ, so only arms of the same
-    condition inform each other."""
+    """A headline's limits, and each arm's part in its variance. Conditions differ, so an arm's mean and variance borrow
+    strength only from arms of the same condition."""
     from math import sqrt
 
     if not any(answer.many for answer in mean.answers.values()):
@@ -489,7 +508,8 @@ def _headline_limit(looked: InterimResult, mean: Mean, wanted: float | None) -> 
 
 
 def _condition_mean(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, float, list[float]]:
-    """Mean, variance and its parts [arms], for one condition's part of a headline."""
+    """The contribution of one condition to a headline: its mean, its variance, and each arm's part in the variance
+    [arms]."""
     import numpy as np
 
     from overton.statistics.stopping import mean_of_strata
@@ -503,7 +523,8 @@ def _condition_mean(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[floa
 def _share_limits(
     looked: InterimResult, shares: Mapping[Arm, AnsweredTrial], width: float, title: str
 ) -> tuple[list[PrecisionLimit], frozenset[Arm]]:
-    """Exact limits of each arm; an answer between yes and no, made of several, counts as the worse one."""
+    """Exact limits of each arm. Sums of answers are rounded down for the lower limit and up for the upper limit,
+    because an answer can lie between yes and no."""
     from math import ceil, floor
 
     from overton.statistics.stopping import divide_level, exact_limits

@@ -1,20 +1,23 @@
-"""Shares and labels by token probabilities: one call gives what many answers would, where the two mean the same.
+"""Proportions and labels from token probabilities. One call replaces many sampled answers if both give the same
+proportions.
 
-A study whose roles choose among a form's options has an option `shares: Shares = "sampled"` and an option
-`calibrate: Calibrate = CALIBRATE`, and its `demands` say which roles are then asked for probabilities. It asks
-with `Form(weigh=...)`, reads where the option occurs (`judging.option_probabilities.chances_at`), and stores them in
-columns of its own. Its trials go through `add_calibration`, which draws some of them: these are asked again as often as
-it says, each time by a speaker of its own, and the results are stored in a column too. From both a run's calibration is
-computed anew each time it is measured.
+A study whose roles choose among options has two settings, `shares: Shares = "sampled"` and `calibrate: Calibrate =
+CALIBRATE`. Its `demands` name the roles that must return probabilities. The study asks with `Form(weigh=...)`, finds
+the option in the reply (`judging.option_probabilities.chances_at`), and stores the probabilities in separate columns.
+`add_calibration` chooses a sample of the study's trials. A sampled trial repeats its request as often as required, each
+time with a separate speaker, and stores the answers in a further column. Each analysis computes the run's calibration
+from the probabilities and these answers.
 
-`auto` uses probabilities only if `statistics.calibration` finds agreement for every model measured together: one
-comparison never mixes both.
+`auto` uses probabilities only if `statistics.calibration` finds agreement for every model measured together, because
+one comparison must not mix probabilities and counts.
 
-The label remains the one that the judge wrote: measures, corrections by people and comparisons rest on it, whatever the
-probabilities say. They add how sure the judge is of its labels, and which share each label would have in many answers.
+For a judge, measures, corrections by human labels and comparisons always use the label that the judge wrote. The
+probabilities show in addition how certain the judge is of its labels, and the proportion that each label would have in
+many answers.
 
-A study asks a `Question` with probabilities, stores them and `Question.sample` in columns of its own, and gives these
-as a `LabelProbabilityTable` for each thing that its judge labels; `label_probabilities` does the rest.
+For each `Question`, the study stores the requested probabilities and the answers sampled by `Question.sample` in
+separate columns. It passes these columns to `label_probabilities` as one `LabelProbabilityTable` for each kind of
+label.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ import msgspec
 from overton.statistics import Estimate, not_computed
 from overton.statistics.estimate import SHARE
 from overton.studies.asking import NO_LABEL
-from overton.studies.numbers import number, sentence
+from overton.studies.findings import counted
+from overton.studies.numbers import brief_estimate, number
 from overton.studies.options import Option
 from overton.studies.sections import Callout, Cell, Column, Section, Table
 
@@ -43,31 +47,32 @@ if TYPE_CHECKING:
 Shares = Annotated[
     Literal["sampled", "probabilities", "auto"],
     Option(
-        "How shares are found: by sampling answers, by the token probabilities of one call, or by these only where"
-        " single answers agree with them"
+        "How to estimate proportions of answers: count sampled answers (sampled), read the token probabilities of one"
+        " call (probabilities), or use these probabilities only if sampled answers agree with them (auto)"
     ),
 ]
 AsAsked = Annotated[
     Literal["as-asked", "sampled", "probabilities"],
-    Option("Whether shares are means of token probabilities, or count the answers that were sampled"),
+    Option("Whether to compute proportions from token probabilities or by counting sampled answers"),
 ]
 T = TypeVar("T")
 HowT = TypeVar("HowT", bound=msgspec.Struct)
 
 
 def as_single_trial(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Options with one trial of each prompt, if probabilities replace many and no number is given."""
+    """Options with one trial of each prompt if probabilities replace repetitions and the user does not set `trials`;
+    otherwise unchanged."""
     if options.get("shares") in ("probabilities", "auto") and options.get("trials") is None:
         return {**options, "trials": 1}
     return options
 
 
 class Weighing(msgspec.Struct, frozen=True):
-    """What measured shares are made of.
+    """The choice between counts and token probabilities for measured proportions.
 
-    With `used` they are means of token probabilities; `why` says why not, '' if nobody requested them. `calibrations`
-    are by model; `unweighed` counts, by model, answers that name an option whose probability the endpoint did not
-    return: they count as they were drawn.
+    If `used`, proportions are means of token probabilities. `why` is the reason for using counts, '' if no run
+    requested probabilities. `calibrations` are by model. `unweighed` counts, by model, the answers whose probability
+    the endpoint did not return. Each such answer counts as one sampled answer.
     """
 
     used: bool
@@ -79,8 +84,8 @@ class Weighing(msgspec.Struct, frozen=True):
 def resolve_label(
     chosen: str, asked: Iterable[str], calibrations: dict[str, Calibration], unweighed: dict[str, int]
 ) -> Weighing | None:
-    """Whether shares are means of probabilities, given what the user has `chosen` and what runs have `asked` for; None
-    if no run has any. There is one answer for all models that are measured together."""
+    """Decide whether proportions are means of probabilities. `chosen` is the user's choice, and `asked` has the setting
+    of each run. The decision holds for all models measured together. Return None if no run requested probabilities."""
     wanted = {mode or "sampled" for mode in asked}
     if wanted <= {"sampled"}:
         return None
@@ -96,8 +101,8 @@ def resolve_label(
 
 
 def resolve_probabilities(how: HowT, design: Weighing | None) -> HowT:
-    """How a null's shares are found: as those of its `design`, whose single answers decide for both; `how` unchanged if
-    no run has probabilities."""
+    """Return `how` with the choice between counts and probabilities for a null condition. A null condition always uses
+    the choice for the `design`. `how` is unchanged if no run has probabilities."""
     if design is None:
         return how
     return msgspec.structs.replace(how, shares="probabilities" if design.used else "sampled")
@@ -106,8 +111,8 @@ def resolve_probabilities(how: HowT, design: Weighing | None) -> HowT:
 def calibrated(
     probabilities: Sequence[Sequence[float]], names: Sequence[Sequence[str]], labels: Sequence[str]
 ) -> Calibration:
-    """Whether a judge's single answers are as sure as its probabilities: at each prompt the probabilities of all
-    labels, and the labels of its single answers."""
+    """Compare a judge's sampled answers with its probabilities. `probabilities` has the probabilities of all `labels`
+    at each prompt, and `names` the labels of the answers sampled at that prompt."""
     import numpy as np
 
     from overton.statistics.calibration import calibration
@@ -122,56 +127,55 @@ def calibrated(
 
 
 def weighing_notes(found: Weighing | None, what: str = "Shares") -> Iterator[str]:
-    """The first sentences of a report: what `what` is made of, and for each model whether the two agree."""
+    """The first sentences of a report: how the numbers `what` are computed, and for each model whether answers and
+    probabilities agree."""
     if found is None:
         return
     if found.used:
-        yield f"{what} are means of token probabilities: for each prompt one reply, not many, was requested."
+        yield f"{what} are means of token probabilities, from one reply per prompt."
     else:
-        yield f"{what} count the answers that were sampled, though token probabilities were requested: {found.why}."
+        yield f"{what} count sampled answers, although token probabilities were requested, because {found.why}."
     for name, calibration in found.calibrations.items():
         yield f"{name}: {verdict_on(calibration)}"
     for name, count in found.unweighed.items():
-        yield f"{name}: {count:,} answers name an option without a probability; they count as drawn."
+        some = counted(count, "answers")
+        yield f"{name}: no probability was returned for the option in {some}; each counts as one sampled answer."
 
 
 def verdict_on(calibration: Calibration) -> str:
-    """Whether single answers agree with the probabilities: one of three verdicts, in a sentence."""
+    """A sentence on whether sampled answers agree with the probabilities. The verdict is yes, no or undecided."""
     if not calibration.answers:
-        return (
-            "whether single answers agree with its token probabilities is unknown: none was sampled beside them"
-            " (--calibrate)."
-        )
+        return "its token probabilities were not checked against sampled answers (add --calibrate 200)."
     basis = f"{calibration.answers:,} single answers at {calibration.prompts} prompts"
     typical = (
         ""
         if isnan(calibration.typical.value)
-        else f"; typical difference of a prompt {sentence(calibration.typical, 'share')}"
+        else f"; typical difference at a prompt {brief_estimate(calibration.typical, 'share')}"
     )
     if calibration.verdict == "agree":
         return (
-            f"{basis} agree with its token probabilities within {calibration.band:g}, on average and typically at a"
-            f" prompt (mean difference {sentence(calibration.offset, 'points')}; away from one half"
-            f" {sentence(calibration.outward, 'points')}{typical})."
+            f"{basis} agree with its token probabilities within {calibration.band:g}, on average and at a typical"
+            f" prompt (mean difference {brief_estimate(calibration.offset, 'points')}; away from one half"
+            f" {brief_estimate(calibration.outward, 'points')}{typical})."
         )
     if calibration.verdict == "differ":
         return (
             f"{basis} differ from its token probabilities by more than {calibration.band:g} (calibration slope"
             f" {number(calibration.slope.value, 'value')}; away from one half"
-            f" {sentence(calibration.outward, 'points')}{typical}): the"
-            " probability of a letter after one text is not the share of letters, and neither are shares made of it."
+            f" {brief_estimate(calibration.outward, 'points')}{typical}). Proportions from its token probabilities are"
+            " therefore not proportions of its answers."
         )
     more = (
-        f" If there is no difference, about {calibration.needed:,} answers would show it (--calibrate)."
+        f" If they agree, about {calibration.needed:,} answers would be enough to show this (--calibrate)."
         if calibration.needed
         else ""
     )
-    undecided = f"cannot be decided by {basis}: {calibration.why}.{more}"
-    return f"whether single answers agree with its token probabilities {undecided}"
+    return f"{basis} cannot show whether they agree with its token probabilities: {calibration.why}.{more}"
 
 
 def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = None) -> Section | None:
-    """The calibration, one row for each model, after what is `said` about it; None if nobody asked for them."""
+    """The calibration table, one row for each model, after the callouts in `said`; None if no run requested
+    probabilities."""
     from overton.studies.sections import Callout, Column, Method, Section, Table
 
     if found is None:
@@ -210,28 +214,31 @@ def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = No
 
 
 _METHOD = (
-    "Differences are shares of single answers minus the probabilities for the same prompts. The slope is Cox's: 1 if"
-    " the two agree, below 1 if the probabilities are surer than the answers are. The typical difference of a prompt is"
-    " the root mean square of single prompts' differences, without the part that chance adds, and weighted by the"
-    " standard deviation of one answer. They agree if the mean difference, the mean one away from one half and the"
-    " typical one lie within the band with their intervals; they differ if the line's difference at some prompt, or the"
-    " typical one, surely lies beyond it."
+    "Differences are shares of sampled answers minus the probabilities for the same prompts. The slope is Cox's"
+    " calibration slope: 1 if answers and probabilities agree, below 1 if the probabilities are more extreme than"
+    " the answers. The typical difference at a prompt is the root mean square of the differences at single"
+    " prompts. Each prompt is weighted by the standard deviation of one answer, and the part that chance adds is"
+    " excluded. Answers and probabilities agree if the intervals of all these differences lie within the band:"
+    " mean, away from one half, typical and, if known, for answers without an option. They differ if the typical"
+    " difference or the one for answers without an option clearly lies outside the band. They also differ if the"
+    " calibration line clearly leaves the band at some prompt."
 )
 
 
 class LabelShare(msgspec.Struct, frozen=True):
-    """A label's share twice: of labels as the judge wrote them, and the mean of its probabilities."""
+    """Two estimates of a label's proportion: the proportion among written labels, and the mean of its probabilities."""
 
     by_label: Estimate
     by_probability: Estimate
 
 
 class LabelChances(msgspec.Struct, frozen=True):
-    """Token probabilities of the labels that a judge gave to one model's answers; estimates are on [0, 1], over items.
+    """Token probabilities of the labels that a judge gave to one model's answers. Estimates are on [0, 1], with
+    intervals over items.
 
-    `labels` counts those with probabilities. `certain` is the mean probability of the label that was given, and
-    `same_twice` how often two single answers to one question would give the same label: what it lacks of 1 is the
-    judge's own noise.
+    `labels` counts the labels with probabilities. `certain` is the mean probability of the label that the judge gave.
+    `same_twice` is the probability that two answers to one question give the same label. One minus `same_twice`
+    measures the judge's own noise.
     """
 
     labels: int
@@ -241,7 +248,8 @@ class LabelChances(msgspec.Struct, frozen=True):
 
 
 class JudgeChances(msgspec.Struct, frozen=True):
-    """Token probabilities of a judge's labels: whether they are used, and what they say by kind of label and model."""
+    """Token probabilities of a judge's labels. `weighing` says whether they are used, and `labels` has summaries by
+    kind of label and model."""
 
     weighing: Weighing
     labels: dict[str, dict[str, LabelChances]]
@@ -249,11 +257,11 @@ class JudgeChances(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class LabelProbabilityTable:
-    """The labels of a judge; `labels` are the values that a label can have.
+    """A judge's labels of one kind; `labels` are the possible values.
 
-    `table` has one row for each thing that it labelled, with `model`, `item` (what intervals are over), `label` (None
-    if it gave none), `chances` (a list in the order of `labels`, None if there are no probabilities) and `sampled` (the
-    single answers drawn as a check, None if there are none).
+    `table` has one row for each labelled unit. Its columns are `model`, `item` (the clusters that intervals are over),
+    `label`, `chances` (a list of probabilities in the order of `labels`) and `sampled` (a list of answers sampled as a
+    check). In the last three columns, a missing value is None.
     """
 
     labels: Sequence[str]
@@ -265,7 +273,7 @@ def label_probabilities(
     asked: Iterable[str | None],
     jackknife: Jackknife,
 ) -> JudgeChances | None:
-    """The token probabilities of everything that judges label, by its name; None if no run `asked` for any."""
+    """The token probabilities of each kind of label, by name; None if no run in `asked` requested probabilities."""
     found = {what: table for what, table in tables.items() if table.table["label"].count()}
     calibrations = {_judge_title(what, found): _calibrate(table) for what, table in found.items()}
     missing = {
@@ -336,22 +344,29 @@ def _summarise_labels(
 
 
 def probability_notes(found: JudgeChances | None) -> Iterator[str]:
-    """The first sentences of a report: measures count labels, and do single answers agree with the probabilities?"""
+    """The first sentences of a report: that measures count labels, and whether sampled answers agree with the
+    probabilities."""
     if found is None:
         return
     weighing = found.weighing
     if weighing.used:
-        yield "Measures count the judge's labels. The shares by its token probabilities are shown beside them."
+        yield (
+            "Measures count the judge's labels. Shares from the judge's token probabilities are shown next to the"
+            " measures."
+        )
     else:
-        yield f"Measures count the judge's labels. Its token probabilities are not used: {weighing.why}."
+        yield f"Measures count the judge's labels. The judge's token probabilities are not used: {weighing.why}."
     for name, calibration in weighing.calibrations.items():
         yield f"{name}: {verdict_on(calibration)}"
     for name, count in weighing.unweighed.items():
-        yield f"{name}: {count:,} labels have no probability, or do not come first in the reply."
+        yield (
+            f"{name}: {counted(count, 'labels')} without a probability, because the endpoint returned none or the"
+            " label was not first in the reply."
+        )
 
 
 def probabilities_section(found: JudgeChances | None) -> Section | None:
-    """How sure the judge is of its labels, and how well calibrated; None if no probabilities were asked for."""
+    """The judge's certainty of its labels, and its calibration; None if no run requested probabilities."""
     if found is None:
         return None
     said = [Callout(text, summary=True) for text in probability_notes(found)]
@@ -387,6 +402,6 @@ def _label_tables(what: str, by_model: Mapping[str, LabelChances]) -> Iterator[T
 
 _LABELS_NOTE = (
     "'Sure of its label' is the mean probability, at temperature 1, of the label that the judge gave. 'Same label"
-    " twice' is how often two single answers to one question would give the same label. Shares by probability are means"
-    " of the probabilities of each label: which share it would have in many answers."
+    " twice' is the probability that two answers to one question give the same label. A label's share by probability is"
+    " the mean of its probabilities, which estimates how often the judge would give this label in many answers."
 )

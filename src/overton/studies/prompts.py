@@ -1,21 +1,24 @@
-"""The words that models read, as data in a package of their own: one way to load them, name them and fill them in.
+"""The texts that models read, stored as data in TOML files, and the functions that load them and fill them in.
 
-A folder of TOML files beside a study's code has every text with its source in comments. The package's `__init__` says
+A folder of TOML files next to a study's code contains every text, with its source in comments. The folder is a package,
+whose `__init__` contains
 
     PROMPTS = Prompts(__name__)
 
-and the study asks with `PROMPTS.fill("judge.ask", question=question)`, where 'judge.ask' is the key `ask` of
-`judge.toml`. `Study.prompts` is `PROMPTS.texts`: a run stores a digest of every text and names those that have changed.
+The study makes a prompt with `PROMPTS.fill("judge.ask", question=question)`, where 'judge.ask' is the key `ask` of
+`judge.toml`. `Study.prompts` is `PROMPTS.texts`: a run stores a digest of every text, and names texts that have changed
+since.
 
-A place to fill in is written `{{ name }}`. Published prompts are kept word for word, and mark their places in their own
-way; such a file is declared with its marks, each an example with the word `name` in it:
+A placeholder is written `{{ name }}`. Published prompts are kept word for word, and can mark placeholders in another
+way. The marks of such a file are declared by examples that contain the word `name`:
 
     PROMPTS = Prompts(__name__, marks={"published": ["<name>"], "mixed": ["{name}", "{{ name }}"]})
 
 A run may replace texts (`overton run STUDY --prompts FOLDER`). While `Replacements` are in force, every `Prompts` gives
-them in place of its own; a study whose texts are replaced puts them in force in each of its functions
-(`overton.studies.text_replacement`). They are in force in one task or thread only: runs side by side do not mix. So
-nothing about a text may be computed when a module is imported; a function that is `remembered` keeps its results apart.
+the replaced texts. A study whose texts are replaced puts the replacements in force in each of its functions
+(`overton.studies.text_replacement`). Replacements are in force in a single task or thread, so parallel runs do not mix.
+Therefore no module may compute anything from a text when it is imported. A function that is `remembered` caches its
+results separately for each set of texts.
 """
 
 from __future__ import annotations
@@ -36,21 +39,25 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _MARK = "{{ name }}"
-"""How a place is marked unless declared otherwise."""
+"""The default mark of a placeholder."""
 
 
 class _Template(NamedTuple):
-    """A text cut at its places: words and names of places in turn, words first and last."""
+    """A text split at its placeholders.
+
+    `parts` has words and names of placeholders in turn, beginning and ending with words. `places` has the names of the
+    placeholders.
+    """
 
     parts: tuple[str, ...]
     places: frozenset[str]
 
 
 class Prompts:
-    """The prompt files of a package, read when they are first needed.
+    """The prompt files of a package, each read when it is first needed.
 
-    `package` is the dotted name of the package (or folder) that contains them, Overton's or another; `marks` says by
-    file, named without '.toml', what marks a place in it.
+    `package` is the dotted name of the package (or folder) that contains the files. `marks` has the marks of
+    placeholders for each file, named without '.toml'.
     """
 
     def __init__(self, package: str, marks: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -61,7 +68,7 @@ class Prompts:
         self._texts: dict[str, _Template] = {}
 
     def load(self, file: str) -> dict[str, Any]:
-        """The prompt file `file` (without '.toml') as it is, for what it contains besides texts to fill in.
+        """The content of the prompt file `file` (named without '.toml'), for data other than texts to fill in.
 
         Raises:
             ValueError: there is no such file.
@@ -74,9 +81,10 @@ class Prompts:
         return _in_force.get().file(self.package, file, self._files[file])
 
     def texts(self, *only: str, prefix: str = "") -> dict[str, str]:
-        """Every text of the files `only`, or of all, by `prefix` and dotted key: what `Study.prompts` gives.
+        """Every text of the files `only`, by default of all files, by `prefix` and dotted key, as `Study.prompts` must
+        give them.
 
-        Values other than texts (a list of words, a number) are given as Python writes them: a change shows, too.
+        Other values (a list of words, a number) are converted to texts, so that runs also notice their changes.
         """
         named = only or sorted(
             path.name.removesuffix(".toml") for path in files(self.package).iterdir() if path.name.endswith(".toml")
@@ -87,7 +95,7 @@ class Prompts:
         return {f"{prefix}{key}": str(value) for key, value in found.items()}
 
     def places(self, name: str) -> frozenset[str]:
-        """The names of the places of the text `name`.
+        """The names of the placeholders in the text `name`.
 
         Raises:
             ValueError: there is no such text.
@@ -95,12 +103,12 @@ class Prompts:
         return self._template(name).places
 
     def fill(self, name: str, **values: object) -> str:
-        """The text `name` ('file.key', or 'file.table.key') with a value in each of its places.
+        """The text `name` ('file.key', or 'file.table.key') with a value in place of each placeholder.
 
-        All places are filled in one pass: a value is text, even if it looks like a place.
+        All placeholders are filled in one pass. So a value that looks like a placeholder stays as it is.
 
         Raises:
-            ValueError: there is no such text; a place has no value, or a value no place.
+            ValueError: there is no such text, a placeholder has no value, or a value has no placeholder.
         """
         text = self._template(name)
         if values.keys() != text.places:
@@ -110,26 +118,27 @@ class Prompts:
         return "".join(parts)
 
     def complaint(self, name: str) -> Callable[[str], str]:
-        """The text `name` about a problem, which is in its place {{ problem }}."""
+        """A function that fills a problem into the placeholder {{ problem }} of the text `name`."""
         return lambda problem: self.fill(name, problem=problem)
 
     def safe(self, name: str) -> Callable[[str], str]:
-        """A function that makes values safe inside every tag that the text `name` closes: see `enclosing`."""
+        """A function that makes values safe inside all tags of the text `name`: see `enclosing`."""
         return safe_inside("".join(self._template(name).parts[::2]))
 
     def fill_known(self, name: str, **values: object) -> str:
-        """Like `fill`, for texts that each have some of the same places: values without a place are unused.
+        """The text `name` with a value in place of each placeholder, as by `fill`. Values without a placeholder are
+        ignored.
 
         Raises:
-            ValueError: there is no such text, or a place has no value.
+            ValueError: there is no such text, or a placeholder has no value.
         """
         places = self._template(name).places
         return self.fill(name, **{place: value for place, value in values.items() if place in places})
 
     def pattern(self, name: str) -> re.Pattern[str]:
-        """A pattern that recognises the text `name`, filled in and stripped, with its places as named groups.
+        """A pattern that recognises the text `name`, filled in and stripped. Its named groups are the placeholders.
 
-        For simulated answerers, which have to know what they are asked. A place that occurs again matches the same.
+        Simulated models recognise their prompts with it. A placeholder that occurs again must match the same value.
 
         Raises:
             ValueError: there is no such text.
@@ -137,11 +146,12 @@ class Prompts:
         return re.compile(_finding(_stripped(self._template(name).parts)), re.DOTALL)
 
     def cut(self, name: str, text: str) -> tuple[str, ...]:
-        """A text cut at its places as one under this name would be: words and names of places in turn."""
+        """Split a text at its placeholders, with the marks that the text `name` has: words and names of placeholders in
+        turn."""
         return cut(text, self._marks.get(name.partition(".")[0], _DEFAULT_PATTERN))
 
     def spelled(self, name: str, parts: Sequence[str]) -> str:
-        """The opposite of `cut`: the text with its places marked as those of the text `name` are."""
+        """The inverse of `cut`: join parts to a text whose placeholders are marked as in the text `name`."""
         mark = self._marked.get(name.partition(".")[0], _MARK)
         return "".join(mark.replace("name", part) if index % 2 else part for index, part in enumerate(parts))
 
@@ -161,7 +171,8 @@ class Prompts:
 
 
 class OwnText(NamedTuple):
-    """A text of a study as it comes with its package: `key` is its name there, `value` not a text if it is a list."""
+    """A text of a study as in its package. `key` is the text's name in the package. `value` may also be other data,
+    such as a list."""
 
     prompts: Prompts
     key: str
@@ -169,9 +180,10 @@ class OwnText(NamedTuple):
 
 
 class Replacements:
-    """Texts in the place of packages' own, with everything that is remembered about them.
+    """Texts that replace the texts of packages, with cached results of functions that read texts.
 
-    `texts` has the words that take the place of each text; all have the places of the text that they replace.
+    `texts` has the new words of each replaced text, by package and key. A new text has the same placeholders as the
+    text that it replaces.
     """
 
     def __init__(self, texts: Iterable[tuple[OwnText, str]]) -> None:
@@ -183,27 +195,28 @@ class Replacements:
         self._memories: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def __deepcopy__(self, memo: Any) -> Replacements:
-        return self  # never changed, and the same texts are best remembered once
+        return self  # never changed, and a copy would duplicate the cache
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
-        """Put them in force in the block, in place of any others; in this task or thread alone."""
+        """Put these replacements in force in the block, in place of any others. Only this task or thread is
+        affected."""
         before = _in_force.get()
         _in_force.set(self)
         try:
             yield
         finally:
-            _in_force.set(before)  # not by token, which another task could not give back if it closes a coroutine
+            _in_force.set(before)  # no token, because another task that closes a coroutine could not reset it
 
     def template(self, prompts: Prompts, name: str) -> _Template:
-        """One of the texts, cut at its places."""
+        """A replaced text, split at its placeholders."""
         place = prompts.package, name
         if place not in self._templates:
             self._templates[place] = _template_of(prompts.cut(name, self.texts[place]))
         return self._templates[place]
 
     def file(self, package: str, file: str, own: dict[str, Any]) -> dict[str, Any]:
-        """A package's prompt file with the texts in their places."""
+        """The content of a package's prompt file, with replaced texts."""
         inside = [key for at, key in self.texts if at == package and key.partition(".")[0] == file]
         if not inside:
             return own
@@ -219,23 +232,25 @@ class Replacements:
         return self._files[package, file]
 
     def restored(self, message: str) -> str:
-        """A message that was made of these texts, in the packages' own words: what fills the places stays.
+        """Convert a message made of replaced texts back to the packages' own words. The values of placeholders stay.
 
-        A simulated answerer is given it, since that recognises the words of its study.
+        Overton passes the result to simulated models, because they recognise only the words of their study.
         """
         made = message
         for pattern, own in self._restoring:
-            whole = pattern.fullmatch(made)  # a place at its end is then all the rest; in a part it would be nothing
+            # A placeholder at the text's end matches the rest of a whole message, but nothing within a longer one.
+            whole = pattern.fullmatch(made)
             made = own(whole) if whole else pattern.sub(own, made)
         if made == message:
             return next((own for words, own in self._whole if same_but_for_order(message, words)), message)
-        if message[:1].strip():  # a text that was stripped stays so
+        if message[:1].strip():  # a stripped text stays stripped
             made = made.lstrip()
         return made.rstrip() if message[-1:].strip() else made
 
     @cached_property
     def _restoring(self) -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]:
-        """For each text, the pattern that finds it, and its own words in its place; those with most words first."""
+        """For each replaced text, longest first, a pattern that finds it and a function that gives the package's own
+        words."""
         found = []
         for own in self._own:
             parts = own.prompts.cut(own.key, self.texts[own.prompts.package, own.key])
@@ -250,27 +265,28 @@ class Replacements:
 
     @cached_property
     def _whole(self) -> list[tuple[str, str]]:
-        """The texts without places, of which a judge may be sent the labels in another order, with the own ones."""
+        """The replaced texts without placeholders, each with the package's own text. A judge may receive such a text
+        with its labels in another order."""
         texts = ((self.texts[own.prompts.package, own.key], own) for own in self._own)
         return [(text.strip(), own.value.strip()) for text, own in texts if not own.prompts.cut(own.key, text)[1:]]
 
     def memory(self, function: Callable[P, R], most: int) -> Callable[P, R]:
-        """The function with its results under these texts remembered."""
+        """The function with a cache of `most` results under these texts."""
         if function not in self._memories:
             self._memories[function] = lru_cache(maxsize=most)(function)
         return self._memories[function]
 
 
 PUBLISHED = Replacements(())
-"""No replacements: each package's own texts."""
+"""No replacements: all texts are the packages' own."""
 _FEWEST_RESTORED = 8
-"""Fewest characters by which a text is recognised in a message: 'Yes' is not."""
+"""The smallest number of characters by which a text is recognised in a message. Shorter texts such as 'Yes' are not."""
 _in_force: ContextVar[Replacements] = ContextVar("texts in force", default=PUBLISHED)
 _listed: ContextVar[dict[str, OwnText] | None] = ContextVar("texts that are being listed", default=None)
 
 
 def remembered(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Remember `most` results of a function that reads texts, apart for different texts in force."""
+    """Cache `most` results of a function that reads texts, separately for each set of texts in force."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
@@ -283,9 +299,9 @@ def remembered(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def own_texts(listing: Callable[[], Mapping[str, str]]) -> dict[str, OwnText]:
-    """The texts that `Study.prompts` lists from `Prompts`, by name, as their packages have them.
+    """The texts that `listing` (`Study.prompts`) takes from `Prompts`, by name, as their packages have them.
 
-    A text that a study lists otherwise is left out: it could not be replaced.
+    Texts from elsewhere are left out, because they cannot be replaced.
     """
     found: dict[str, OwnText] = {}
     token = _listed.set(found)
@@ -298,9 +314,11 @@ def own_texts(listing: Callable[[], Mapping[str, str]]) -> dict[str, OwnText]:
 
 
 def enclosing(*tags: str) -> Callable[[str], str]:
-    """A function that makes a text safe inside a part of a prompt that one of these tags encloses, `<post>...</post>`.
+    """A function that makes a text safe for a part of a prompt that one of these tags encloses, such as
+    `<post>...</post>`.
 
-    A text with such a tag can neither end the part that it is in nor pose as another: '<' gets a space.
+    It inserts a space after '<' of such a tag. So the text can neither end its part of the prompt nor pose as another
+    part.
     """
     pattern = re.compile(rf"<(?=/?\s*(?:{'|'.join(map(re.escape, tags))})\b)", re.IGNORECASE)
     return lambda text: pattern.sub("< ", text)
@@ -315,7 +333,7 @@ _CLOSING_TAG = re.compile(r"</\s*([A-Za-z][\w-]*)\s*>")
 
 
 def safe_inside(prompt: str) -> Callable[[str], str]:
-    """A function that makes texts safe inside every tag that a prompt closes: see `enclosing`."""
+    """A function that makes texts safe inside all tags that a prompt closes: see `enclosing`."""
     tags = sorted(set(_CLOSING_TAG.findall(prompt)))
     return enclosing(*tags) if tags else str
 
@@ -323,19 +341,22 @@ def safe_inside(prompt: str) -> Callable[[str], str]:
 def _mismatch(name: str, given: Set[str], places: Set[str]) -> str:
     missing, unknown = sorted(places - given), sorted(given - places)
     reasons = [f"no value for {', '.join(missing)}"] if missing else []
-    reasons += [f"no place for {', '.join(unknown)}"] if unknown else []
+    reasons += [f"no placeholder for {', '.join(unknown)}"] if unknown else []
     return f"the text {name} cannot be filled in: {' and '.join(reasons)}"
 
 
 def mark_pattern(marks: Sequence[str]) -> re.Pattern[str]:
-    """A pattern that finds a place, its name in one of the groups; each mark is an example with the word 'name' in it.
+    """A pattern that finds a placeholder. One of its groups is the placeholder's name. Each mark is an example that
+    contains the word 'name' once.
 
     Raises:
-        ValueError: a mark has no such word, or nothing else.
+        ValueError: a mark lacks the word 'name', repeats it, or consists of it alone.
     """
     for mark in marks:
         if mark.count("name") != 1 or not mark.replace("name", "").strip():
-            raise ValueError(f"{mark!r} does not mark a place: write the word 'name' once, with the marks around it")
+            raise ValueError(
+                f"{mark!r} does not mark a placeholder: write the word 'name' once, with the marks around it"
+            )
     return re.compile("|".join(re.escape(mark).replace("name", r"(\w+)") for mark in marks))
 
 
@@ -343,7 +364,7 @@ _DEFAULT_PATTERN = mark_pattern([_MARK])
 
 
 def cut(text: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
-    """A text cut at its places: words and names of places in turn, words first and last."""
+    """Split a text at its placeholders: words and names of placeholders in turn, words first and last."""
     parts, end = [], 0
     for place in pattern.finditer(text):
         parts += [text[end : place.start()], place[place.lastindex or 0]]
@@ -352,7 +373,7 @@ def cut(text: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
 
 
 def _stripped(parts: Sequence[str]) -> list[str]:
-    """The parts of a text without white space around it."""
+    """The parts of a text, without white space at its start and end."""
     found = list(parts)
     found[0] = found[0].lstrip()
     found[-1] = found[-1].rstrip()
@@ -360,7 +381,8 @@ def _stripped(parts: Sequence[str]) -> list[str]:
 
 
 def _finding(parts: Sequence[str]) -> str:
-    """A pattern that finds a text, its places as named groups; one that occurs again matches the same."""
+    """A pattern that finds a text, with its placeholders as named groups. A placeholder that occurs again must match
+    the same value."""
     words, *rest = parts
     found = re.escape(words)
     for place, words in zip(rest[::2], rest[1::2], strict=True):
@@ -370,7 +392,7 @@ def _finding(parts: Sequence[str]) -> str:
 
 
 def _filled_by(parts: Sequence[str], match: re.Match[str]) -> str:
-    """The parts of a text, its places filled with what a pattern found in them."""
+    """The text made of `parts`, with placeholders filled by the values that a pattern found."""
     return "".join(match[part] if index % 2 else part for index, part in enumerate(parts))
 
 

@@ -1,7 +1,7 @@
-"""The questions to a judge: their declaration, and which rows were labelled.
+"""Questions to a judge: their declaration, and the rows that the judge labelled.
 
-A `Question` is declared once. From a study's `Questions` follow the requests to its judge, the columns of its labels,
-the sheets and pages on which annotators label the same rows, and second labels.
+A `Question` is declared once. From a study's `Questions` Overton derives the requests to the judge, the columns of
+first and second labels, and the sheets and pages on which annotators label the same rows.
 """
 
 from __future__ import annotations
@@ -36,21 +36,22 @@ if TYPE_CHECKING:
     from overton.studies.results import Results
 
 Material: TypeAlias = Mapping[str, Any]
-"""The parts of one thing that a judge is shown, by name. They can be written as JSON."""
+"""The parts of a unit that the judge's prompt shows, by name. They can be written as JSON."""
 
 LABEL_FIRST = "label_first"
-"""The part of a material that says whether the label is requested before its reason."""
+"""The part of a material that is true if the prompt requests the label before its reason."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class JudgePrompt(Generic[T]):
-    """The messages that a judge receives about one thing, and how its reply is read.
+    """The messages to a judge about one unit, and the parsing of the reply.
 
-    Probabilities can be requested if `words` has every word that may be the label in a reply, and the label that it
-    means. With a `key` the reply is a JSON object that has the word under it. `named(text)` finds one of these words in
-    a single answer that is drawn to calibrate probabilities; by default as for the probabilities themselves.
+    To request probabilities, `words` must have every word that can express a label in a reply, and map it to that
+    label. With a `key`, the reply is a JSON object that has the word under this key. `named(text)` finds one of the
+    words in an answer that is sampled to calibrate probabilities. By default the search is the same as for the
+    probabilities.
     """
 
     messages: tuple[Message, ...]
@@ -62,16 +63,16 @@ class JudgePrompt(Generic[T]):
 
     @property
     def choice(self) -> OptionChoice | None:
-        """The labels among which a reply chooses, for their probabilities."""
+        """The words among which a reply chooses, for requests with probabilities; None without `words`."""
         return OptionChoice(tuple(self.words), self.key) if self.words else None
 
     def with_label_first(self, reason: str) -> JudgePrompt[T]:
-        """The same prompt, in which the JSON key `reason` comes last."""
+        """The prompt with the JSON key `reason` last."""
         messages, form = label_first(self.messages, self.form, reason)
         return replace(self, messages=messages, form=form)
 
     def single_label(self, text: str) -> str | None:
-        """The label that a single answer names."""
+        """The label that a sampled answer names; None if it names no label."""
         assert self.choice is not None
         word = (self.named or self.choice.named)(text)
         return None if word is None else self.words[word]
@@ -86,9 +87,10 @@ def label_prompts(
 ) -> Callable[[Material, Order], tuple[JudgePrompt[str]]]:
     """The prompts of a question whose reply is one of its `labels`, for `Question.prompts`.
 
-    The judge is sent `messages(material, order)`, and its reply has the `form`. `read(text, labels)` finds the label in
-    a reply's text; a refusal names none. By default the reply is the label in round brackets. In another order than the
-    study's own a label has the meaning that `swap` gives. Labels that `swap` leaves out mean the same.
+    `messages(material, order)` gives the messages to the judge, whose reply has the `form`. `read(text, labels)` finds
+    the label in a reply's text; a refusal has no label. By default the reply is the label in round brackets. If the
+    order is not the study's own, `swap` maps a label in the reply to the label that it means. Labels that `swap` leaves
+    out keep their meaning.
     """
     shape = form or Form(choices=tuple(f"({label})" for label in labels))
 
@@ -111,11 +113,10 @@ def label_prompts(
 def filled_prompts(
     prompts: Prompts, name: str, meanings: Mapping[str, str]
 ) -> Callable[[Material, Order], tuple[JudgePrompt[str]]]:
-    """The prompts of a question that is the text `name`, for `Question.prompts`.
-
-    In the place {{ labels }} the text gets the labels with their `meanings`, '(LABEL) MEANING', one a line; a judge
-    that is asked in another order gets them in that order. Its other places are the parts of the
-    material, which can neither open nor close a tag of the text. The reply is one label in round brackets.
+    """A function for `Question.prompts` that makes a question's prompts from the text `name`. In the text, {{ labels }}
+    is replaced by one line '(LABEL) MEANING' for each label; requests in another order list the labels in that order.
+    Parts of the material replace the other placeholders. If a part contains a tag that the text uses, the tag is
+    escaped. The reply is one label in round brackets.
     """
 
     def messages(material: Material, order: Order) -> tuple[Message, ...]:
@@ -129,7 +130,7 @@ def filled_prompts(
 
 @dataclass(frozen=True)
 class FromColumns:
-    """Materials whose `parts` are columns of a question's rows, or lists of several."""
+    """Materials whose `parts` are columns of a question's rows, or lists of such columns."""
 
     parts: Mapping[str, str | tuple[str, ...]]
 
@@ -146,13 +147,13 @@ class FromColumns:
 
 
 def from_columns(**parts: str | tuple[str, ...]) -> FromColumns:
-    """Materials whose parts are columns of a question's rows, or lists of several, for `Question.material`."""
+    """Materials whose parts are columns of a question's rows, or lists of such columns, for `Question.material`."""
     return FromColumns(parts)
 
 
 @dataclass(frozen=True)
 class FromRecords:
-    """Rows of a question whose things are records, one each: see `from_records`."""
+    """Rows of a question in which each record is a unit: see `from_records`."""
 
     label: str
     group: str
@@ -166,7 +167,7 @@ class FromRecords:
         records = results.records
         if taken := [name for name in ("asked", "row", "whole") if name in records.columns]:
             raise ValueError(
-                f"in rows of a question the column {taken[0]!r} has a meaning: give the record's another name"
+                f"rename the record's column {taken[0]!r}, because this name has a meaning in rows of a question"
             )
         asked = pl.col("failure").is_null() if "failure" in records.columns else pl.lit(value=True)
         return records.filter(asked).with_columns(
@@ -180,48 +181,54 @@ class FromRecords:
 def from_records(
     label: str, *, group: str, condition: str = "", names: tuple[str, ...] = ("model", "trial")
 ) -> FromRecords:
-    """Rows that are records, for `Question.rows`: each has one label, in the column `label`.
+    """Rows that are records, for `Question.rows`. Each record has one label, in the column `label`.
 
-    Records of one model with the same value in the column `group` are alike. `names` name a record, as in
-    `StudyMeasures`. The column `condition` has its condition, if there are any. Rows have all columns of records.
+    Records of one model with the same value in the column `group` count as similar. The columns `names` identify a
+    record, as in `StudyMeasures`. The column `condition` has the record's condition, if the study has conditions. Rows
+    have all columns of records.
     """
     return FromRecords(label, group, condition, names)
 
 
 @dataclass(frozen=True)
 class Question(Generic[T]):
-    """A judge's question: how it is asked, which columns of records have its labels, and how people answer the same.
+    """A question to a judge: its prompts, the columns of its labels, and the same question to people. A unit is one
+    object that the judge labels.
 
-    `key` is the kind of label: the name of its sheet, of its label tasks, and of its controls.
+    `key` is the kind of label, which names the question's labelling sheet, label tasks and controls.
 
-    The judge of `role` is sent `prompts(material, order)`: one prompt with the published words, or several whose
-    replies are read together. `labels_of(values, material)` gives the labels of one thing from the values of its
-    replies, None for a reply without one. Each label's key is what follows the thing's id and a slash in the id of a
-    row, or '' if the row has the thing's id. By default the value is the label. `reason` is the JSON key of a reason
-    that is requested before the label; it comes last if the material says so (`LABEL_FIRST`).
+    The judge of `role` receives `prompts(material, order)`: one prompt with the published words, or several prompts
+    whose replies are parsed together. `labels_of(values, material)` gives the labels of one unit from the values of its
+    replies; a reply without a value is None. The key of a label is the part of its row's id after the unit's id and a
+    slash, or '' if the row has the unit's id. By default the value is the label. `reason` is the JSON key of a reason
+    that the prompt requests before the label; the reason comes last if the material requires this (`LABEL_FIRST`). If
+    one reply has the labels of several questions, these questions have the same `prompts`, and the study asks only the
+    first of them.
 
-    `columns` maps each column of records that has a label to the column for the same thing's label in the other order,
-    or to '' if that is never requested.
-    `repeated` is the column that says whether this second label was requested, '' if it always is. Labels are `stored`
-    in columns as other values where that maps them; `recorded(value)` is what a column has if that is not one label.
-    `details(value)` has the further columns that follow from the reply in the study's own order. The probabilities of
-    all labels are in the column that `probability_columns` gives for a label's column, by default in p_COLUMN.
-    `repeats(records)` has the `first` and the `second` label of everything that was judged twice, and its `item`, if
-    they are in no columns of their own; it gives None for records that lack them.
-    `agreement` names the judge's agreement with itself, by default the key.
+    `columns` maps each column of first labels in the records to the column with second labels of the same units,
+    requested in the other order. It maps to '' if the study never requests second labels. `repeated` is the column that
+    tells whether the run requested the second label, '' if every run requests it. `stored` maps labels to other values
+    that columns store for them. `recorded(value)` gives the column's content if the value is not a single label.
+    `details(value)` gives further columns, computed from the reply in the study's own order. `probability_columns` maps
+    a label's column to the column with the probabilities of all labels, by default p_COLUMN. If first and second labels
+    do not have separate columns, `repeats(records)` gives a table with the columns `first`, `second` and `item`. It
+    gives None if records have no second labels. `agreement` names the judge's agreement with itself, by default the
+    key.
 
-    `rows(results)` has one row for each thing that the judge may have labelled: `id`, `label` (null for none), `group`
-    (rows of one group are alike), `model`, `condition`, and the columns that are needed next. If one
-    thing has several labels, `label` is a list of them and `row` one of what follows the thing's id; a `row` may also
-    be one text. `whole` names what rows are drawn with if whole groups are, by default `group`. `asked` is false for
-    things that the judge was not asked about. `material(results, rows)` has the material of some of these rows, and
-    `texts(results, rows)` adds the columns that people are shown. `unasked(results)` says why a judge cannot be asked
-    about these things again, '' if it can, and `labeller(results)` names who labelled them if no judge did.
+    `rows(results)` has one row for each unit that the judge may have labelled. Its columns are `id`, `label` (null
+    without a label), `group` (rows of one group are similar), `model`, `condition`, and those that `material` and
+    `texts` need. If one unit has several labels, `label` is a list of them, and `row` lists the part of each label's
+    row id after the unit's id. With one label, `row` may be a single text. The column `whole` names the groups that are
+    sampled as a whole, by default `group`. The column `asked` is false for units about which the judge was not asked.
+    `material(results, rows)` gives the material of some of these rows, and `texts(results, rows)` adds the columns that
+    annotators see. `unasked(results)` is the reason why a judge cannot be asked about these units again, '' if it can
+    be asked. `labeller(results)` names the source of the labels if it is not a judge.
 
-    People are asked `asks`. `meanings()` says what each label means, in the judge's own words. `shown` maps headings to
-    columns, with all that the judge saw; a CSV sheet has the columns `sheet`, by default the same. `row` and `group`
-    name one row and one group in a sentence. With `whole`, whole groups are drawn for people by default: measures of
-    many labels are then corrected without assumptions about the judge's errors.
+    `asks` is the question to people, and `meanings()` gives each label's meaning in the words of the judge's prompt.
+    `shown` maps headings to columns, which contain everything that the judge received. A CSV sheet has the columns
+    `sheet`, by default the columns of `shown`. `row` and `group` are the words for one row and one group in a sentence.
+    With `whole`, samples for people consist of whole groups by default. Measures of many labels can then be corrected
+    without assumptions about the judge's errors.
     """
 
     key: str
@@ -259,7 +266,7 @@ class Question(Generic[T]):
         return self.sheet or tuple(self.shown.values())
 
     def prompts_about(self, material: Material, order: Order = OWN) -> tuple[JudgePrompt[T], ...]:
-        """The prompts about one thing, with the label before its reason if the material says so."""
+        """The prompts about one unit, with the label before its reason if the material requires this."""
         prompts = tuple(self.prompts(material, order))
         if not (self.reason and material.get(LABEL_FIRST)):
             return prompts
@@ -268,10 +275,11 @@ class Question(Generic[T]):
     async def sample(
         self, ask: Ask, material: Material, count: int, place: str = "", *, prompt: int = 0
     ) -> tuple[str, ...] | None:
-        """Single answers about one thing at temperature 1, to calibrate its probabilities; None if `count` is 0.
+        """Sample answers about one unit at temperature 1, to calibrate token probabilities; None if `count` is 0.
 
-        They are the values of columns as texts, `NO_LABEL` for a reply that names no label. If a trial has several such
-        things each has its `place`; `prompt` is the place of one of several prompts about the thing.
+        The result has each answer's label as a text, after the conversion that columns of records use; `NO_LABEL`
+        stands for a reply without a label. If a trial has several such units, each unit needs a different `place`.
+        `prompt` is the index of one of several prompts about the unit.
         """
         if not count:
             return None
@@ -286,11 +294,12 @@ class Question(Generic[T]):
         return column in self.columns
 
     def value(self, label: str | None) -> Any:
-        """The value that a column has for a label; None for none."""
+        """The value that a column stores for a label; None without a label."""
         return None if label is None else self.stored.get(label, label)
 
     def record_values(self, column: str, answer: JudgeAnswer[T]) -> dict[str, Any]:
-        """The columns of a record that follow from the answer to the request for a column's label."""
+        """All columns of a record that are computed from one reply: the reply to the request for the label in
+        `column`."""
         read = answer.value
         found = {column: self.value(answer.labels.get("")) if self.recorded is None else self.recorded(read)}
         if answer.replies[0].choice is not None:
@@ -298,18 +307,19 @@ class Question(Generic[T]):
         return {**found, **self.details(read)} if self.is_own(column) else found
 
     def probability_column(self, column: str) -> str:
-        """The column of records with the probabilities of all labels, by the column of the label."""
+        """The column of records with the probabilities of all labels, for the column of the label."""
         return self.probability_columns.get(column, f"p_{column}")
 
     def label(self, column: str) -> pl.Expr:
-        """The label behind the values of a column of records; null for none."""
+        """The label for each value of a column of records; null without a label."""
         import polars as pl
 
         labels = {self.value(label): label for label in self.labels}
         return pl.col(column).replace_strict(labels, default=None, return_dtype=pl.String)
 
     def put(self, records: pl.DataFrame, label: str) -> pl.DataFrame:
-        """Records as if everything had been given this label, in both orders, and no probabilities."""
+        """Records in which all first and second labels are replaced by this label, and all probabilities are
+        missing."""
         import polars as pl
 
         columns = [column for both in self.columns.items() for column in both if column]
@@ -323,7 +333,7 @@ class Question(Generic[T]):
 
 @dataclass(frozen=True)
 class JudgeAnswer(Generic[T]):
-    """A judge's replies to the `prompts` of a question about one thing."""
+    """A judge's replies to all `prompts` of a question about one unit."""
 
     question: Question[T]
     material: Material
@@ -332,16 +342,18 @@ class JudgeAnswer(Generic[T]):
 
     @property
     def value(self) -> T | None:
-        """The value that was read from the reply, the first if there are several; None if it names none."""
+        """The value parsed from the first reply; None if that reply has no value."""
         return self.replies[0].value
 
     @property
     def labels(self) -> Mapping[str, str | None]:
-        """The label of each row of the thing, by what follows its id; see `Question.labels_of`."""
+        """The label of each row of the unit, by the part of the row's id after the unit's id; see
+        `Question.labels_of`."""
         return self.question.labels_of([reply.value for reply in self.replies], self.material)
 
     def probabilities(self, place: int = 0) -> tuple[float, ...] | None:
-        """P of each of the question's labels, by their meaning; None if not requested or not returned."""
+        """The probability of each of the question's labels; None if probabilities were not requested or not
+        returned."""
         found = self.replies[place].chances
         if found is None:
             return None
@@ -350,7 +362,7 @@ class JudgeAnswer(Generic[T]):
 
     @property
     def failure(self) -> str | None:
-        """The first call that failed permanently ('role: kind: message'); None if none did."""
+        """The first call that failed permanently ('role: kind: message'); None if all succeeded."""
         return failure_in(self.question.role, self.replies)
 
 
@@ -358,9 +370,9 @@ class JudgeAnswer(Generic[T]):
 class JudgedLabels:
     """A judge's labels for one record.
 
-    `columns` are those of the labels, of the probabilities that were requested, and of further details. `unread` counts
-    labels that no reply names, and `attempts` the replies that were requested. `failure` is the first call that failed
-    permanently ('judge: kind: message').
+    `columns` are the columns of the labels, of requested probabilities, and of further details. `unread` counts labels
+    that could not be parsed from any reply, and `attempts` counts replies. `failure` is the first call that failed
+    permanently ('judge: kind: message'), or None.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -371,11 +383,11 @@ class JudgedLabels:
 
 @dataclass(frozen=True)
 class LabelPlans:
-    """How many labels by people the measures of many labels together need.
+    """The numbers of human labels required for measures that depend on many labels.
 
-    `measures` rest on labels of the kind `what`, and `of(results, people, measure, width)` says how many bring the
-    interval of one to a width, from the labels so far (`people_table`); GROUP/MEASURE names one of a condition if the
-    measures are by condition.
+    `measures` depend on labels of the kind `what`. `of(results, people, measure, width)` estimates, from the labels so
+    far (`people_table`), the number of labels with which the interval of a measure has the given width. If measures are
+    by condition, GROUP/MEASURE names the measure in one condition.
     """
 
     what: str
@@ -385,15 +397,16 @@ class LabelPlans:
 
 @dataclass(frozen=True)
 class Questions:
-    """All questions that one study's judge is asked, with what follows from them together.
+    """All questions to the judge of one study, with settings and functions that concern all of them.
 
-    A reply that cannot be read is requested again with `complaint(problem)`, up to `attempts` times in all; the judge
-    then reads its last reply as `repeated` gives it. `controls()` finds texts whose label is beyond doubt
-    (`judge_checks.controls.ControlText`), or the file with them, if there are any. A sheet has `size` rows by default.
-    `shared(results)` is the part of materials that all those of a run share, such as how much of its context the judge
-    was shown. `item(material)` is the study's item behind one, for simulated judges who know theirs. `plans` says how
-    many human labels the measures of many labels need. If runs have questions of their own, `of_run(results)` gives
-    those of some runs, and `of_material(material)` those of the run that a material is of.
+    If a reply cannot be parsed, Overton sends `complaint(problem)` and requests the reply again. It makes at most
+    `attempts` requests in all. The new request quotes the last reply as returned by `repeated`. `controls()` gives
+    texts with known labels (`judge_checks.controls.ControlText`), or the file with such texts. `controls` is None if
+    the study has no controls. A sheet has `size` rows by default. `shared(results)` is the part that all materials of a
+    run have in common, such as how much context the judge receives. `item(material)` is the study's item behind a
+    material, for simulated judges that know their items. `plans` gives the numbers of human labels that measures of
+    many labels require. If questions differ between runs, `of_run(results)` gives the questions of the runs in
+    `results`, and `of_material(material)` the questions of the material's run.
     """
 
     questions: tuple[Question[Any], ...]
@@ -414,12 +427,12 @@ class Questions:
 
     @property
     def first(self) -> Question[Any]:
-        """The first question, on whose labels headlines rest."""
+        """The first question. Headlines depend on its labels."""
         return self.questions[0]
 
     @property
     def role(self) -> str:
-        """Who answers all of them."""
+        """The role that answers all questions."""
         return self.first.role
 
     @property
@@ -429,7 +442,7 @@ class Questions:
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        """The columns of records with the labels that the judge is asked for in every trial."""
+        """The columns of records with labels that are requested in every trial."""
         return tuple(
             column
             for question in self.questions
@@ -439,15 +452,15 @@ class Questions:
 
     @property
     def repeat_columns(self) -> tuple[str, ...]:
-        """The columns of records with the second labels that the judge is asked for in some trials only."""
+        """The columns of records with second labels, which are requested in some trials only."""
         return tuple(column for question in self.questions if question.repeated for column in question.columns.values())
 
     def in_runs(self, results: Results) -> Questions:
-        """The questions of some runs: these, unless runs have their own."""
+        """The questions of some runs: these questions, unless questions differ between runs."""
         return self if self.of_run is None else self.of_run(results)
 
     def own_controls(self) -> Sequence[Any]:
-        """The controls of the questions of some runs, which are in no file."""
+        """Controls that the study makes itself; empty if the controls are in a file."""
         found = () if self.controls is None else self.controls()
         return found if isinstance(found, Sequence) else ()
 
@@ -456,13 +469,13 @@ class Questions:
         return next(question for question in self.questions if question.key == key)
 
     def question_of(self, column: str) -> Question[Any]:
-        """The question that a column has labels of."""
+        """The question whose labels a column has."""
         return next(
             question for question in self.questions if column in (*question.columns, *question.columns.values())
         )
 
     def in_other_order(self, materials: Mapping[str, Material]) -> dict[str, Material]:
-        """The same materials, for the columns of their labels in the other order."""
+        """The same materials, with each column replaced by the column for labels in the other order."""
         others = ((self.question_of(column).columns[column], material) for column, material in materials.items())
         return {column: material for column, material in others if column}
 
@@ -475,9 +488,9 @@ class Questions:
         order: Order = REVERSED,
         probabilities: bool = False,
     ) -> JudgedLabels:
-        """Ask for the labels of these columns side by side, each about its material; never raising CallFailed.
+        """Request labels for columns concurrently, each column with its material. Never raise CallFailed.
 
-        Labels in the other order are requested in this `order`.
+        Columns for labels in the other order use `order`.
         """
         asked = {column: self.question_of(column) for column in materials}
         answers = await self.ask_about(
@@ -505,10 +518,11 @@ class Questions:
         shared: bool = False,
         probabilities: bool = False,
     ) -> list[JudgeAnswer[T]]:
-        """Ask questions about these things side by side; the answers, in order, never raising CallFailed.
+        """Ask one question about each unit in `things` concurrently. Return the answers in order. Never raise
+        CallFailed.
 
-        With `shared` the calls are made once per run, whichever trial asks. `probabilities` of all labels are requested
-        of questions whose replies choose among labels.
+        With `shared`, Overton makes each call once per run, even if several trials request it. With `probabilities`, it
+        requests the probabilities of all labels for questions whose replies choose among labels.
         """
         prompts = [question.prompts_about(material, order) for question, material, order in things]
         requests = [
@@ -535,7 +549,7 @@ class Questions:
         ]
 
     def manner(self, results: Results) -> Material:
-        """The part of materials that all those of a run share, with whether labels come before their reasons."""
+        """The part that all materials of a run have in common, including whether labels come before their reasons."""
         shared = {} if self.shared is None else self.shared(results)
         weighed = any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
         return {**shared, LABEL_FIRST: True} if weighed and any(question.reason for question in self) else shared
@@ -543,7 +557,7 @@ class Questions:
     async def ask_again(
         self, ask: Ask, key: str, material: Material, draw: Draw | None, speaker: str | None
     ) -> Mapping[str, str | None]:
-        """Ask once more about one thing: without `draw` as the study asks, with it in another order."""
+        """Ask again about one unit, in a random other order if `draw` is given, otherwise in the study's own order."""
         order = OWN if draw is None else drawn_order(draw)
         asked = self if self.of_material is None else self.of_material(material)
         (answer,) = await asked.ask_about(ask, [(asked.question(key), material, order)], speaker)
@@ -551,7 +565,7 @@ class Questions:
 
 
 def controls_in(package: str) -> Callable[[], Traversable]:
-    """Finds the file `controls.jsonl` of a package, for `Questions.controls`."""
+    """A function that finds the file `controls.jsonl` of a package, for `Questions.controls`."""
 
     def controls() -> Traversable:
         return files(package) / "controls.jsonl"
@@ -560,12 +574,12 @@ def controls_in(package: str) -> Callable[[], Traversable]:
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
-    """The meaning of each label, word for word from a judge's prompt.
+    """The meaning of each label, taken word for word from a judge's prompt.
 
-    A line 'LABEL: ...' or '(LABEL) ...' says it; if several lines do, the last.
+    A line 'LABEL: ...' or '(LABEL) ...' defines a label. If several lines define the same label, the last line counts.
 
     Raises:
-        ValueError: the prompt has no such line for a label.
+        ValueError: the prompt does not define one of the labels.
     """
     lines = [line.strip() for line in prompt.splitlines()]
     found = {
@@ -576,5 +590,5 @@ def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
         if line.startswith(start)
     }
     if missing := [label for label in labels if label not in found]:
-        raise ValueError(f"the prompt does not say in a line of its own what {missing[0]!r} means")
+        raise ValueError(f"the prompt has no line that defines the label {missing[0]!r}")
     return found

@@ -1,4 +1,4 @@
-"""Units that are the records themselves: for a study each of whose records has the values that its measures are of."""
+"""Units for studies in which each record is a unit, with values from which measures are computed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordUnits(Rows[Any]):
-    """Every record is a unit: one of the kind `kind`, in the cluster that the column `cluster` names.
+    """Units that are records. Their kind is `kind`, and the column `cluster` names each unit's cluster.
 
-    `values` are the values that measures are means of, by column, null where a record has none: a record without any
-    is not counted. The column `condition` names the record's condition; without it all are alike. A record with a
-    `failure` is counted as one whose call failed, and `unread` counts labels that could not be read, if there are such
-    columns.
+    Measures are means of the columns `values`, which are null where a record has no value; a record without any value
+    is not counted. The column `condition` names the record's condition. Without this column all records are in one
+    condition. If records have a column `failure`, a record with a failure counts as a failed call. A column `unread`
+    counts a record's labels that could not be parsed.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class RecordUnits(Rows[Any]):
     def units_of(
         self, records: pl.DataFrame, how: Any, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
     ) -> dict[str, Units]:
-        """The units, by model, condition and cluster."""
+        """The units, sorted by model, condition and cluster."""
         import polars as pl
 
         from overton.studies.units import Units

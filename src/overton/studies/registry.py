@@ -1,11 +1,11 @@
-"""Which studies there are: our own, and those of other packages, imported by name and no sooner.
+"""All studies: Overton's own, and those of other packages. A study is imported only when it is used.
 
 Another package names its studies as entry points of the group 'overton.studies':
 
     [project.entry-points."overton.studies"]
     my-study = "my_package:STUDY"
 
-A package whose study cannot be used disables only that study. If two packages use one name, neither is chosen.
+A package whose study cannot be used disables only that study. If two packages use one name, neither study can be used.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ COMMANDS = "overton.commands"
 """The group of entry points by which other packages add commands to 'overton items'."""
 
 PREFIX = "again-"
-"""Precedes a study's name in the name of the study that asks its judge again."""
+"""The start of the name of a derived study that asks a study's judge again; the study's name follows."""
 CONTROLS = "controls-"
-"""The same for the study that tries its judge on texts whose label is beyond doubt."""
+"""The start of the name of a derived study that tests a study's judge on texts with known labels."""
 _DERIVED = {PREFIX: "judge_checks.consistency:again_of", CONTROLS: "judge_checks.controls:controls_of"}
 
 _HOME = "overton.studies."
@@ -53,12 +53,12 @@ _OURS = _ASKING | _MAKING
 _COMMANDS = (
     Command(
         "fill-templates",
-        "Make the six paraphrases of appendix B without a model, from the issues' positions word for word.",
+        "Make the six paraphrases of appendix B without a model, with the issues' exact positions.",
         "overton.commands.open_mindedness:fill_templates",
     ),
     Command(
         "procon",
-        "Make issue files from pages of debates that you saved from ProCon; nothing is fetched.",
+        "Make issue files from ProCon debate pages that you saved; nothing is downloaded.",
         "overton.commands.open_mindedness:procon",
     ),
     Command(
@@ -73,7 +73,8 @@ _COMMANDS = (
     ),
     Command(
         "compare-clusterings",
-        "Compare two clusterings that one run made of the same threads; a sheet on which people prefer one.",
+        "Compare two clusterings of the same threads from one run, and write a sheet on which people choose the"
+        " better one.",
         "overton.commands.pluralism:compare_clusterings",
     ),
     Command(
@@ -83,7 +84,7 @@ _COMMANDS = (
     ),
     Command(
         "preferences",
-        "Read back sheets on which people preferred one of two clusterings.",
+        "Read sheets on which people chose the better of two clusterings.",
         "overton.commands.pluralism:preferences",
     ),
     Command(
@@ -98,21 +99,33 @@ _COMMANDS = (
     ),
     Command(
         "values-table",
-        "Write what became of each collected value, and the list itself; with people's decisions from filled sheets.",
+        "Write the list of values and the fate of each collected value, with people's decisions from filled sheets.",
         "overton.commands.deliberation:values_table",
     ),
 )
 
 
 @dataclass(frozen=True)
-class Demo:
-    """A first run that takes minutes: which study with which options.
+class SimulatedRespondent:
+    """A simulated model: its spec, its parameters by name, and a sentence about its known behaviour."""
 
-    `said` is what it asks, in a sentence, and `whole` what the full design would; `left_out` names what it leaves out.
+    spec: str
+    parameters: Mapping[str, str]
+    truth: str
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A first run that takes a few minutes: a study and its options.
+
+    `respondents` has simulated models by name. The demo asks these models too, for comparison with a real model's
+    results. `said` describes the questions to each model, `whole` the full design, and `left_out` the parts that the
+    demo leaves out.
     """
 
     study: str
     options: Mapping[str, Any]
+    respondents: Mapping[str, SimulatedRespondent]
     said: str
     whole: str
     left_out: str
@@ -120,8 +133,8 @@ class Demo:
 
 DEMO = Demo(
     study="open-mindedness",
-    # A mirrored pair of templates whose letters are mirrored too, so that averaging the two cancels both pulls exactly.
-    # Both show the same evidence, so that the model reads it once.
+    # The two templates mirror each other in order and letters, so their average cancels label and position bias
+    # exactly. They show the same evidence, so the model reads the evidence once.
     options={
         "trials": 1,
         "templates": (2, 5),
@@ -130,24 +143,38 @@ DEMO = Demo(
         "shares": "probabilities",
         "calibrate": 0,
     },
+    # Both models change their answers a little from prompt to prompt, as real models do. Otherwise 'steady' would score
+    # exactly 0 on every issue, and its interval would be that of twelve zeros.
+    respondents={
+        "steady": SimulatedRespondent(
+            "simulated/open-minded",
+            {"susceptibility_pro": "0", "susceptibility_con": "0", "request": "0.2"},
+            "arguments do not move this model. It slightly prefers the letter that a prompt names first.",
+        ),
+        "movable": SimulatedRespondent(
+            "simulated/open-minded",
+            {"susceptibility_pro": "2", "susceptibility_con": "2", "request": "0.2"},
+            "the same as steady, but arguments for one side alone multiply the odds of that side by about seven.",
+        ),
+    },
     said=(
-        "twelve issues, six configurations, one mirrored pair of templates, by the probabilities of their letters:"
-        " 144 calls"
+        "twelve issues, six configurations, one mirrored pair of templates, measured by the probabilities of the"
+        " letters: 144 calls"
     ),
     whole="twelve issues, eleven configurations, six templates, 15 trials: 11,880 calls",
     left_out=(
-        "templates 1, 3, 4 and 6, one of two wordings of the evidence wrapper, 14 of 15 trials, and single answers"
-        " beside token probabilities; 'overton demo --full' leaves out nothing"
+        "templates 1, 3, 4 and 6, one of two wordings of the evidence wrapper, 14 of 15 trials, and the check of"
+        " token probabilities against sampled answers; 'overton demo --full' includes them all"
     ),
 )
-"""What `overton demo` shows."""
+"""The configuration of `overton demo`."""
 
 
 @dataclass(frozen=True)
 class StudyEntry:
-    """A study as a list shows it, under its word on the command line.
+    """A study in a list of studies. `word` is its name on the command line.
 
-    `kind` is the study's; `problem` says why it cannot be used, '' if it can.
+    `kind` is the study's kind. `problem` is the reason why the study cannot be used, '' if it can.
     """
 
     name: str
@@ -158,12 +185,12 @@ class StudyEntry:
 
 
 def study_named(name: str) -> AnyStudy:
-    """The study with this name, spelled with hyphens or underscores; including those that make or label items, and
-    those that ask another's judge again, or try it.
+    """The study with this name, with hyphens or underscores. This includes studies that make or label items, ask
+    another study's judge again, or test that judge on controls.
 
     Raises:
-        InputError: there is none, several packages provide one, it cannot be imported, or it was written for another
-            version of the interface.
+        InputError: no study or more than one study has this name, or the study cannot be imported or was written for
+            another version of the interface.
     """
     wanted = _plain(name)
     if wanted in _OURS:
@@ -182,7 +209,8 @@ def study_named(name: str) -> AnyStudy:
 
 
 def asking_names() -> list[str]:
-    """The names of all studies that ask a model for its views, or claim to: nothing is imported."""
+    """The names of all studies that ask a model for its views. The names come from entry points, so no study is
+    imported."""
     return [*_ASKING, *_other_names()]
 
 
@@ -199,16 +227,17 @@ def provider_of(study: AnyStudy) -> str:
 
 
 def unusable_names() -> list[str]:
-    """One sentence for each name of another package's study that Overton uses itself, and so ignores."""
+    """One sentence for each study of another package that Overton ignores because one of its own studies has the same
+    name."""
     return [
-        f"the study {point.name} of {_provider(point)} is ignored: Overton uses this name itself"
+        f"the study {point.name} of {_provider(point)} is ignored, because Overton uses this name itself"
         for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))
         if _is_reserved(point.name)
     ]
 
 
 def is_registered(study: AnyStudy) -> bool:
-    """Whether a study is the one that its name stands for.
+    """Whether a study is the one registered under its name.
 
     Raises:
         InputError: see `study_named`.
@@ -218,7 +247,7 @@ def is_registered(study: AnyStudy) -> bool:
 
 
 def own_commands() -> list[Command]:
-    """The commands that studies add to those that every study has, and those of other packages."""
+    """Commands that single studies add, including studies of other packages."""
     points = sorted(entry_points(group=COMMANDS), key=lambda point: (point.name, point.value))
     return [*_COMMANDS, *map(_added_command, points)]
 
@@ -230,23 +259,23 @@ def _added_command(point: EntryPoint) -> Command:
 
 
 def usable_studies() -> Iterator[AnyStudy]:
-    """All studies of `asking_names` but those of other packages that cannot be used."""
+    """The studies named by `asking_names`, without those that cannot be used."""
     for name in asking_names():
         try:
             study = study_named(name)
-        except InputError:  # `listed` has the reason
+        except InputError:  # `listed` gives the reason
             continue
         yield study
 
 
 def simulated_names() -> list[str]:
-    """The simulated answerers of our studies, without 'simulated/'."""
+    """The names of the simulated models of Overton's own studies, without 'simulated/'."""
     studies = map(study_named, _ASKING)
     return list(dict.fromkeys(name for study in studies for name in study.simulated if not name.endswith("/NAME")))
 
 
 def listed() -> list[StudyEntry]:
-    """Every study that can be named; with the reason for those of other packages that cannot be used."""
+    """Every study that users can name. If a study cannot be used, its entry has the reason."""
     return [_listed(name) for name in (*_OURS, *_other_names())]
 
 
@@ -259,7 +288,8 @@ def _listed(name: str) -> StudyEntry:
 
 
 _MADE: dict[str, tuple[AnyStudy, AnyStudy]] = {}
-"""Studies that are made from others, by name together with those others, so that each is one object."""
+"""Derived studies by name, each as a pair: the study that it is made from, and the derived study. The cache ensures
+that each derived study is one object."""
 
 
 def _derived(prefix: str, study: AnyStudy) -> AnyStudy:
@@ -286,21 +316,21 @@ def _is_reserved(name: str) -> bool:
 
 
 def _others() -> list[EntryPoint]:
-    """Entry points of other packages, in a stable order; our own names are reserved."""
+    """Entry points of other packages in a stable order, without names that Overton reserves."""
     found = [point for point in entry_points(group=GROUP) if not _is_reserved(point.name)]
     return sorted(found, key=lambda point: (point.name, point.value))
 
 
 def _other_names() -> list[str]:
-    """The names of other packages' studies, each once."""
+    """The names of other packages' studies, without repetitions."""
     return [*{_plain(point.name): point.name for point in reversed(_others())}.values()][::-1]
 
 
-_RENAMED = "docs/your-own-study.md, 'From interface 1 to 2', lists what has another name or place now"
+_RENAMED = "docs/your-own-study.md, 'From interface 1 to 2', lists names and modules that have changed"
 
 
 def _misses_a_name(error: BaseException | None) -> bool:
-    """Whether a package failed at a name, a module or an argument that Overton does not have."""
+    """Whether a package failed because it uses a name, a module or an argument that Overton does not have."""
     if isinstance(error, ImportError):
         return (error.name or "").partition(".")[0] == "overton"
     return isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
@@ -315,14 +345,15 @@ def _provider(point: EntryPoint) -> str:
 
 
 _GUARDED: dict[str, tuple[AnyStudy, AnyStudy]] = {}
-"""Studies of other packages by name, as the package declares them and with their functions guarded."""
+"""Studies of other packages by name: the study that the package declares, and a copy whose functions are guarded
+(`overton.studies.guards`)."""
 
 
 def _theirs(point: EntryPoint) -> AnyStudy:
-    """A study of another package, guarded.
+    """A study of another package, with guarded functions (`overton.studies.guards`).
 
     Raises:
-        InputError: it cannot be used; says why in one line.
+        InputError: the study cannot be used; the message gives the reason in one line.
     """
     from overton.studies.installed_study import faults_of, guarded
 
@@ -348,8 +379,6 @@ def _theirs(point: EntryPoint) -> AnyStudy:
     if faults := list(faults_of(study)):
         raise InputError([Problem(place, point.value, f"{package}: {'; '.join(faults)}")])
     if _plain(study.name) != _plain(point.name):
-        raise InputError(
-            [Problem(place, study.name, f"{package} uses this name inside, and another in its entry point")]
-        )
+        raise InputError([Problem(place, study.name, f"{package} declares this name, but its entry point has another")])
     _GUARDED[study.name] = study, guarded(study, guard)
     return _GUARDED[study.name][1]

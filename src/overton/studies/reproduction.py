@@ -1,4 +1,4 @@
-"""Published numbers computed again from the tables published with them: what a study declares, and returns."""
+"""Reproduction of published numbers from published tables: a study's declaration, and the results."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """One number: `published` with so many `digits` after its point, None if none is on file, and `computed`.
+    """A published number and the computed one. `published` has `digits` digits after the decimal point; it is None
+    without a published number.
 
-    `model` is whose it is, '' if it is about several, and `where` is where it was published. `reason` says why the two
-    differ, if that is known. `slack` is how far the computed number may be off because it follows from rounded ones.
+    `model` is the number's model, '' if the number is about several models. `where` is the number's location in the
+    publication. `reason` explains a difference between the two numbers, if the reason is known. `slack` is the possible
+    error of `computed` if it was computed from rounded numbers.
     """
 
     what: str
@@ -37,36 +39,36 @@ class PublishedNumber:
 
     @property
     def same(self) -> bool | None:
-        """Whether the computed number rounds to the published one; None if there is nothing to compare with."""
+        """Whether the computed number rounds to the published one; None without a published number."""
         if self.published is None:
             return None
         return bool(abs(self.computed - self.published) <= 0.5 * 10**-self.digits + self.slack + _ROUNDING)
 
     @property
     def exact(self) -> bool:
-        """Whether the two are the same without any slack."""
+        """Whether the two numbers agree without any slack."""
         return bool(replace(self, slack=0.0).same)
 
     @property
     def unexplained(self) -> bool:
-        """Whether the two differ and nobody knows why."""
+        """Whether the two numbers differ without a known reason."""
         return self.same is False and not self.reason
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A publication whose numbers a study computes again.
+    """A publication whose numbers a study recomputes.
 
-    name     one word: what people call it, unique among all studies
-    title    what it is, as a heading
-    source   where its tables and numbers were published
-    files    in a few words: which tables it takes, '' if it published none
+    name     one word that users type, unique over all studies
+    title    the heading
+    source   the publication of the tables and numbers
+    files    the required tables, in a few words; '' if the publication has no tables
     of       `of(table)` gives the numbers of one table; it raises InputError if the table cannot be used
-    whole    `whole(tables)` gives those of several tables, by default those of each
-    takes    `takes(table)` is whether a table of a folder has numbers for `whole`; by default all have
-    folders  where a repository that was published keeps its tables. If one file name is in several of these folders,
-             that in the last one is read
-    printed  the numbers that follow from other numbers that the publication prints, without any table
+    whole    `whole(tables)` gives the numbers of several tables together; by default the numbers of each table
+    takes    `takes(table)` is true if a table of a folder is part of `whole`; by default all tables are
+    folders  the folders of the tables in a published repository. If several of these folders have a file of the same
+             name, the file in the last one is read
+    printed  numbers that are computed from other printed numbers of the publication, without a table
     """
 
     name: str
@@ -91,16 +93,15 @@ _RULES: dict[str, Callable[[Sequence[float]], float]] = {
     "exp": lambda numbers: exp(numbers[0]),
     "difference": lambda numbers: numbers[0] - numbers[1],
 }
-"""How a printed number follows from others: `more` and `less` say by how many percent the first is above or below the
-second."""
+"""How to compute a printed number from others. `more` and `less` give the percentage by which the first number is above
+or below the second."""
 
 
 def read_printed(package: str) -> list[PublishedNumber]:
-    """The numbers in `printed.toml` of a study's package, each computed from others that the publication prints.
+    """The numbers in `printed.toml` of a study's package, each computed from other numbers in the publication.
 
-    An entry of `numbers` has `what`, `where` and `printed`, one of the rules with the numbers that it takes
-    (`mean = [0.1, 0.3]`), and perhaps the `reason` of a difference. Numbers with a point are taken to be rounded to the
-    digits that are written.
+    An entry of `numbers` has `what`, `where` and `printed`, a rule with its input numbers (`mean = [0.1, 0.3]`), and
+    optionally the `reason` for a difference. Numbers with a decimal point count as rounded to the digits shown.
     """
     text = files(package).joinpath("printed.toml").read_text("utf-8")
     entries: list[dict[str, Any]] = tomllib.loads(text, parse_float=_Printed)["numbers"]
@@ -108,14 +109,15 @@ def read_printed(package: str) -> list[PublishedNumber]:
 
 
 def of_printed(name: str, title: str, source: str, package: str) -> Reproduction:
-    """A publication without tables: the numbers that follow from others which it prints."""
+    """The reproduction of a publication without tables. Each number is computed from other numbers in the
+    publication."""
     return Reproduction(
-        name, f"{title}: numbers that follow from printed ones", source, printed=partial(read_printed, package)
+        name, f"{title}: numbers derived from printed ones", source, printed=partial(read_printed, package)
     )
 
 
 class _Printed(float):
-    """A number with as many digits after its point as it is printed with."""
+    """A number that keeps the count of its printed digits after the decimal point."""
 
     digits: int
 
@@ -144,7 +146,7 @@ def _apply(rule: str, numbers: Sequence[float]) -> float:
 
 
 def _rounding(rule: str, numbers: Sequence[float]) -> float:
-    """How far the result may be off if each number with a point is off by half of its last digit."""
+    """The largest error of the result if each number with a decimal point is off by half a unit of its last digit."""
     moved = (
         [*numbers[:place], number + 0.5 * 10**-number.digits, *numbers[place + 1 :]]
         for place, number in enumerate(numbers)

@@ -1,4 +1,4 @@
-"""The results of runs, put together: who answered, what is known of each run, and the records."""
+"""The combined results of runs: models and services, facts about each run, and records."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuredModel:
-    """A model that answered: its name in records, and what belongs to that name.
+    """A measured model: its name in records, and its properties.
 
-    `spec` is the model requested, as 'provider/name', with `settings` as 'key=value'; `family` groups models of one
-    kind; with `holds_form` a grammar held its answers to their form; `run` is the name of its run's folder; `sampled`
-    is the temperature at which it answered, '' if not known.
+    `spec` is the model requested, as 'provider/name', with `settings` as 'key=value'. `family` groups models of one
+    kind. `holds_form` is True if constrained decoding forced its answers into their format. `run` is the name of the
+    run's folder. `sampled` is the model's temperature, '' if unknown.
     """
 
     name: str
@@ -35,7 +35,8 @@ class MeasuredModel:
 
 
 class JudgeOnControls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A judge, as 'provider/name', tried on controls of one kind of label: how many of how many it got right."""
+    """A judge's result on control texts for one kind of label: the number of controls, and the number labelled
+    correctly (`right`). `judge` is 'provider/name'."""
 
     judge: str
     what: str
@@ -45,8 +46,8 @@ class JudgeOnControls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StoredAgreement(msgspec.Struct, frozen=True):
-    """The agreement of a judge with a sheet that a person filled in, as Overton 0.2.0 stored it: the share of equal
-    labels of one kind, and Cohen's kappa. The labels themselves were not stored."""
+    """The agreement of a judge with a sheet of human labels, as stored by Overton 0.2.0: the proportion of equal labels
+    of one kind, and Cohen's kappa. The labels themselves were not stored."""
 
     what: str
     same: Estimate
@@ -57,8 +58,9 @@ class StoredAgreement(msgspec.Struct, frozen=True):
 class RunFacts:
     """The facts of one run.
 
-    `name` is its folder's, and `roles` say who answered. `labels` are people's, `agreements` those that 0.2.0 stored,
-    and `controls` show how its judge did on texts whose label is beyond doubt.
+    `name` is the folder's name, and `roles` has the models and services by role. `labels` are human labels,
+    `agreements` are agreements with human labels as stored by 0.2.0, and `controls` are the judge's results on control
+    texts.
     """
 
     name: str
@@ -72,14 +74,14 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of runs, put together: models of several runs with the same name are kept apart, never pooled.
+    """The combined results of runs. Models of different runs are never pooled, even if they have the same name.
 
-    `records` are the outcome tables under each other, `items` what was asked about, each once. A table that was made
-    elsewhere has neither items nor runs. `nulls` are the records of null conditions, by the null's name: they are not
-    among `records`.
+    `records` are the concatenated outcome tables, and `items` the items of their trials without repetitions. A table
+    made outside Overton has neither items nor runs. `nulls` has the records of null conditions, by the condition's
+    name; `records` does not contain them.
 
-    If there are several judges, all of this is by the first of them, and `others` has the same by each of the others,
-    by name: the results if that judge alone had judged.
+    If there are several judges, these fields use the first judge's labels. `others` maps each other judge's name to the
+    results with that judge's labels.
     """
 
     records: pl.DataFrame
@@ -91,14 +93,14 @@ class Results:
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The names of the models whose answers a grammar held to their form."""
+        """The names of the models whose answers were forced into their format by constrained decoding."""
         return tuple(model.name for model in self.models if model.holds_form)
 
     def part(self, records: pl.DataFrame) -> Results:
-        """The same results with some of their records, by the first judge alone."""
+        """The same results with other `records`, without null conditions and other judges."""
         return Results(records, self.items, self.models, self.runs)
 
     def answering(self, role: str) -> tuple[MeasuredModel, ...]:
-        """Who answered in a role, in any of the runs: each name once, sorted."""
+        """The models that have the given role in at least one run, sorted and without repetitions."""
         found = {model.name: model for run in self.runs for model in run.roles.get(role, ())}
         return tuple(found[name] for name in sorted(found))

@@ -1,7 +1,7 @@
-"""The exhibits of a study: prose, callouts, tables and charts in sections, and its trials to browse.
+"""The exhibits of a study: sections with prose, callouts, tables and charts, and trials to browse.
 
-Studies make these from measures; a report lays them out. All text is plain text, and all of it may be hostile: nothing
-here is markup, and code that shows it escapes it.
+Studies make exhibits from measures, and a report arranges them. All text is plain text and may be hostile: it contains
+no markup, and code that shows it must escape it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from overton.statistics import Estimate
-from overton.studies.chart_layout import NARROW, ChartLayout, in_layout
+from overton.studies.chart_layout import NARROW, WIDE, ChartLayout, in_layout
 from overton.studies.numbers import Kind, reason, sentence
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ COLOURS = {
     "balanced": "#5d4aa8",
     "accent": "#0f766e",
 }
-"""The colours that carry a meaning in charts, distinct under every common form of colour blindness. A report replaces
-exactly these values (and `SERIES`) with lighter ones on a dark page."""
+"""Chart colours with a meaning, distinct under every common form of colour blindness. On a dark page, a report replaces
+exactly these values (and `SERIES`) with lighter ones."""
 
 SERIES = ("#0b6fb9", "#c4500d", "#10796f", "#a13d7c", "#8a6a00", "#5d4aa9", "#3f464d", "#4a8fc7", "#b03a2e")
 """Colours for up to nine series. A chart never distinguishes series by colour alone."""
@@ -40,20 +40,20 @@ SERIES = ("#0b6fb9", "#c4500d", "#10796f", "#a13d7c", "#8a6a00", "#5d4aa9", "#3f
 
 @dataclass(frozen=True)
 class EmptyCell:
-    """A cell without a number, and why there is none."""
+    """A cell without a number, and the reason why the number is missing."""
 
     reason: str
 
 
 Drawing: TypeAlias = Callable[[], dict[str, Any]]
-"""Makes a Vega-Lite specification."""
+"""A function that makes a Vega-Lite specification."""
 
 Numbers: TypeAlias = "Sequence[int] | NDArray[Any]"
 
 
 @dataclass(frozen=True)
 class NamedItem:
-    """An item in a cell: its id, the words shown for it, and lines with more about it, such as its two positions."""
+    """An item in a cell: its id, the words displayed for it, and lines with details, such as its two positions."""
 
     id: str
     text: str
@@ -64,7 +64,7 @@ Cell = str | int | float | Estimate | EmptyCell | NamedItem | None
 
 
 def sentence_cell(estimate: Estimate, kind: Kind) -> Cell:
-    """A number written out, for a column of numbers of several kinds."""
+    """A number as text, for a column with numbers of several kinds."""
     return EmptyCell(reason(estimate) or "not computed") if isnan(estimate.value) else sentence(estimate, kind)
 
 
@@ -77,7 +77,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Method:
-    """How the numbers beside it were computed: smaller than prose, never hidden."""
+    """The method by which nearby numbers were computed, in small print that is never hidden."""
 
     text: str
 
@@ -86,8 +86,8 @@ class Method:
 class Statement:
     """A sentence about a model, with the number behind it in words, and a link to the details.
 
-    `way` is the link's text and target, relative to the page that it is on; `otherwise` takes its place if there is
-    none. One that is not `sure` is set back: what it says may be nothing.
+    `way` is the link's text and target, relative to the page; without a link the page shows `otherwise`. A statement
+    that is not `sure` is displayed less prominently, because the effect that it describes may not exist.
     """
 
     text: str
@@ -100,7 +100,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Callout:
-    """A sentence to be read together with the numbers beside it; `summary` as in `Table`."""
+    """A sentence to be read together with nearby numbers. With `summary` it also appears in the terminal's summary."""
 
     text: str
     kind: Literal["warning", "note"] = "note"
@@ -109,8 +109,8 @@ class Callout:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's heading and the kind of its cells. A summary leaves out `detail` columns; ids in `items` columns are
-    shown as the items in words."""
+    """A column's heading and the kind of its cells. A summary leaves out `detail` columns. In `items` columns, a report
+    shows the items' words in place of their ids."""
 
     title: str
     kind: Kind = "text"
@@ -120,9 +120,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under typed columns; the first column names the row. `source` is the paper's own number for it.
+    """Rows of cells under typed columns. The first column names the row. `source` is the location of the corresponding
+    table in the paper.
 
-    With `summary` it is one of those that a reader wants first: it appears in the terminal's summary, too.
+    A table with `summary` also appears in the terminal's summary, because readers want it first.
     """
 
     title: str
@@ -135,10 +136,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A Vega-Lite specification with its data inside, which `draw` makes: drawing is slow, and a terminal shows tables.
+    """A Vega-Lite specification that contains its data. `draw` makes it only when needed: drawing is slow, and a
+    terminal shows tables instead.
 
-    `name` is a file name without suffix, unique in a report. `description` says in words what the chart shows, for
-    those who cannot see it. A mark's `description` channel is its tooltip. `values` are the numbers drawn, as a table.
+    `name` is a file name without suffix, unique in a report. `description` describes the chart in words, for readers
+    who cannot see it. A mark's `description` channel is its tooltip. `values` are the numbers of the chart, as a table.
     """
 
     name: str
@@ -150,24 +152,50 @@ class Chart:
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        """The specification for the column of a page, drawn once."""
+        """The specification for the column of a page, computed once."""
         return self.draw()
 
     @cached_property
     def narrow(self) -> dict[str, Any]:
-        """The same for the screen of a phone."""
+        """The specification for the screen of a phone."""
         with in_layout(NARROW):
             return self.draw()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the chart would have axes but no marks, because no row of its data has a value."""
+        data = [*_data_of(self.spec)]
+        return bool(data) and not any(row for rows in data for row in rows)
+
     def within(self, layout: ChartLayout) -> dict[str, Any]:
         """The specification for a layout."""
-        return self.narrow if layout is NARROW else self.spec
+        if layout in (WIDE, NARROW):
+            return self.narrow if layout is NARROW else self.spec
+        with in_layout(layout):
+            return self.draw()
 
     @property
     def caption(self) -> str:
-        """The title with what the chart shows ('Shares by model: 3.0% (a) to 40.0% (b)'), if its form says so."""
+        """The title, followed by a summary of the values if the kind of chart has one: 'Shares by model: 3.0% (a) to
+        40.0% (b)'."""
         says = self.spec.get("usermeta", {}).get("says", "")
         return f"{self.title}: {says}" if says else self.title
+
+
+def _data_of(node: Any) -> Iterator[list[Any]]:
+    """The rows of each data set inside a Vega-Lite specification."""
+    if isinstance(node, Mapping):
+        data = node.get("data")
+        if isinstance(data, Mapping) and isinstance(data.get("values"), list):
+            yield data["values"]
+        for name, inner in node.items():
+            if name == "datasets":
+                yield from (rows for rows in inner.values() if isinstance(rows, list))
+            elif name != "data":
+                yield from _data_of(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from _data_of(inner)
 
 
 Exhibit = Prose | Method | Statement | Callout | Table | Chart
@@ -182,12 +210,13 @@ class Section:
     exhibits: Sequence[Exhibit]
 
     def signed(self, judged: str) -> Section:
-        """The same with who judged at its end; unchanged if `judged` is empty because nobody did."""
+        """The section with a description of the judges at its end; unchanged if `judged` is empty."""
         return replace(self, exhibits=[*self.exhibits, Method(judged)]) if judged else self
 
 
 def summary(sections: Sequence[Section]) -> list[Section]:
-    """The parts to read first: the sections' marked tables without their details, and marked callouts, each once."""
+    """The parts to read first: tables and callouts with `summary`, without repetitions. Tables lack their `detail`
+    columns."""
     said: list[Exhibit] = []
     found = [replace(section, exhibits=list(_summary_exhibits(section, said))) for section in sections]
     return [section for section in found if section.exhibits]
@@ -203,7 +232,7 @@ def _summary_exhibits(section: Section, said: list[Exhibit]) -> Iterator[Table |
 def _drop_details(table: Table) -> Table:
     kept = [index for index, column in enumerate(table.columns) if not column.detail]
     left_out = dict.fromkeys(column.title for column in table.columns if column.detail)
-    said = f"Columns left out here: {'; '.join(left_out)}." if left_out else ""
+    said = f"Columns not shown here: {'; '.join(left_out)}." if left_out else ""
     return replace(
         table,
         columns=[table.columns[index] for index in kept],
@@ -214,9 +243,11 @@ def _drop_details(table: Table) -> Table:
 
 @dataclass(frozen=True)
 class BrowseFilter:
-    """A property of trials: for each trial an index into `labels`. With `choose`, readers can filter by it.
+    """A property of trials. `codes` has an index into `labels` for each trial. With `choose`, readers can filter by the
+    property.
 
-    With `read` it was read from the answer, by a pattern or a judge, and is no part of the prompt.
+    With `read`, a pattern or a judge derived the property from the answer. Otherwise the property belongs to the
+    prompt.
     """
 
     title: str
@@ -227,38 +258,40 @@ class BrowseFilter:
 
     @classmethod
     def of(cls, title: str, values: Sequence[str | None], *, choose: bool = True, read: bool = False) -> BrowseFilter:
-        """The facet of each trial's own value, None if it has none; labels in alphabetical order."""
+        """A filter built from the trials' values. A trial without a value has None. Labels are in alphabetical
+        order."""
         labels = sorted({value for value in values if value is not None})
         codes = {label: number for number, label in enumerate(labels)}
         return cls(title, labels, [-1 if value is None else codes[value] for value in values], choose, read)
 
 
 ROUND_BREAK, TURN_BREAK = "\x1e", "\x1f"
-"""In an answer that is a conversation: what precedes each round, and what separates the turns of one."""
+"""Marks in an answer that is a conversation. The first precedes each round, and the second separates the turns of a
+round."""
 
 
 def without_breaks(text: str) -> str:
-    """A text with a space in place of each mark that would begin a round or a turn."""
+    """A text in which spaces replace the marks `ROUND_BREAK` and `TURN_BREAK`."""
     return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
 
 
 @dataclass(frozen=True)
 class TrialTable:
-    """Trials to browse: prompts, answers, and the properties to choose by.
+    """Trials to browse: prompts, answers, and properties by which readers can filter.
 
-    `texts` has every text that prompts are made of, once; a prompt is some of these texts joined. `prompt` has the
-    number of each trial's prompt (-1 if it is not known), and `prompts(number)` gives the indices of its texts.
-    `answers(start, stop)` gives the replies of some trials. Both are functions, so that not all need be in memory.
-    `size` is the number of trials, and the length of `prompt` and of each facet's codes. `longest` is how many
-    characters of an answer are worth keeping where there is room.
+    A prompt is made of several texts. `texts` has the texts of all prompts, without repetitions. `prompt` has the
+    number of each trial's prompt (-1 if unknown), and `prompts(number)` gives the indices of that prompt's texts.
+    `answers(start, stop)` gives the replies of the trials from `start` to `stop` (not included). It is a function, so
+    that not all replies need to be in memory. `size` is the number of trials, and so the length of `prompt` and of each
+    facet's codes. `longest` is the number of characters that remain of an answer where space is limited.
 
-    An answer that contains `ROUND_BREAK` is shown round by round, the turns of each side by side; with `across` as a
-    table, one column for each round and one row for each turn in it. `round` is the word that heads each round, with
-    its number ('' if a round's first line is its heading).
+    An answer that contains `ROUND_BREAK` appears round by round, with the turns of both sides next to each other. With
+    `across`, it appears as a table with one column for each round and one row for each turn. Each round's heading is
+    the word `round` and the round's number. `round` is '' if each round's first line is already its heading.
 
-    `names` are what links to trials contain, different for each; without them links contain numbers. `item` is the
-    title of the facet that says what a trial is about, `beside` that of the one whose values are first shown side by
-    side. `reader` is who read the facets with `read`.
+    `names` identify trials in links; without names, links contain numbers. `item` is the title of the facet with the
+    trial's item. `beside` is the title of the facet whose values the page first displays side by side. `reader` is the
+    judge or pattern that derived the facets with `read`.
     """
 
     size: int
@@ -288,10 +321,11 @@ def record_table(  # noqa: PLR0917
     read: Collection[str],
     names: Collection[str],
 ) -> TrialTable:
-    """Records with their `replies`.
+    """Records with their `replies`, as trials to browse.
 
-    The column `item` has the ids of items, whose `texts` precede the replies. `filters` are the titles of columns by
-    which readers choose; those in `read` were read from the reply. The columns `names` name a record.
+    The column `item` has the ids of items. `texts` has the text of each item, which precedes the item's replies.
+    Readers can filter by the columns in `filters`, which has their titles. The columns in `read` were derived from the
+    reply. The columns `names` identify a record.
     """
     import polars as pl
 
@@ -320,8 +354,8 @@ def record_table(  # noqa: PLR0917
 class Exhibits:
     """The part of a report that a study gives.
 
-    `sections` show what it found, `trials` the prompts and answers (None if there is nothing to browse). `warnings`
-    are to be read before any number. `without` lists what is left out of the analysis that readers compute with.
+    `sections` show the results, and `trials` the prompts and answers (None if there are no trials to browse). Readers
+    should see `warnings` before any number. `without` lists the parts of the analysis that the report's data leave out.
     """
 
     summary: str

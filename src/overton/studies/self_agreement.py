@@ -1,10 +1,10 @@
-"""Judges asked again: a share of what a judge labels is shown to it a second time, with labels or materials in another
-order, and how often it agrees with itself is shown beside every figure that rests on it.
+"""Repeat labels by judges. A judge labels a sample of its units a second time, with labels or materials in another
+order. Reports then show the judge's agreement with itself next to every number that depends on the judge.
 
-A study that judges has an option `retest: Retest = RETEST`. For each thing that is labelled, the third of a trial say,
-it calls `is_retested(trial.draw("retest/3"), options.retest)`; what is chosen is asked about once more, by the speaker
-`retest_speaker(role, 3)`, whose calls are numbered separately, so that nothing else in the run depends on what is
-repeated. The second answer goes into columns of its own, and measures use only the first.
+A study with a judge has an option `retest: Retest = RETEST`. For each labelled unit, such as the third unit of a trial,
+the study calls `is_retested(trial.draw("retest/3"), options.retest)`. The judge labels the chosen units again, as the
+speaker `retest_speaker(role, 3)`. That speaker's calls are numbered separately, so the repetition does not affect any
+other call of the run. Second labels are stored in separate columns, and measures use only first labels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from overton.calls import Draw
 from overton.judging import cohen_kappa, overlap, share
 from overton.statistics import Estimate
-from overton.studies.numbers import sentence
+from overton.studies.numbers import brief_estimate, sentence
 from overton.studies.options import Option
 from overton.studies.questions import Question
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _Measure = Callable[..., Estimate]
-"""An agreement of two lists, given which items belong together."""
+"""An estimate of agreement from two lists of labels and a list of clusters."""
 
 RETEST = 0.02
-"""The share that is repeated by default."""
+"""The proportion of labels that is repeated by default."""
 
 Retest = Annotated[
     float,
     Option(
-        "Share of what the judge labels that it is asked about again, with labels or materials in another order",
+        "Proportion of the judge's labels to request a second time, with labels or materials in another order",
         least=0,
         most=1,
         extends=True,
@@ -45,25 +45,27 @@ Retest = Annotated[
 
 
 def retest_speaker(role: str, number: int | None = None) -> str:
-    """The speaker for a role's repeated calls: the role's own answerer.
+    """The speaker of a role's repeated calls. The model is the role's own.
 
-    If a trial has several things to label each has its `number`, so that it does not depend on which others are
-    repeated.
+    If a trial has several units to label, each unit has its `number`. So a unit's calls do not depend on which other
+    units are repeated.
     """
     return f"{role}/again" if number is None else f"{role}/again/{number}"
 
 
 def is_retested(draw: Draw, share: float) -> bool:
-    """Whether the thing that has this draw is asked about again: a greater share includes those of a smaller one."""
+    """Whether the unit with this random draw is labelled again. The sample for a larger proportion contains the sample
+    for a smaller one."""
     return draw.uniform() < share
 
 
 class SelfAgreement(msgspec.Struct, frozen=True):
-    """How far a judge agrees with itself when asked again, with labels or materials in another order.
+    """A judge's agreement with itself in repeat labels, with labels or materials in another order.
 
-    `repeated` counts what it was asked about again, `unread` those that lack a usable first or second answer, and are
-    left out of the rest. `same` is the share that it answers alike; `kappa` is Cohen's, if an answer is one label;
-    `overlap` is the mean Jaccard index, if it is a set. Intervals treat what belongs to one item as alike.
+    `repeated` counts the units that were labelled again. `unread` counts units without a usable first or second answer,
+    which the agreement leaves out. `same` is the proportion of equal answers. `kappa` is Cohen's kappa if an answer is
+    one label, and `overlap` the mean Jaccard index if it is a set. Intervals treat all units of one item as one
+    cluster.
     """
 
     repeated: int
@@ -76,7 +78,8 @@ class SelfAgreement(msgspec.Struct, frozen=True):
 def of_labels(
     first: Sequence[str | None], second: Sequence[str | None], items: Sequence[Hashable], *, level: float = 0.95
 ) -> SelfAgreement | None:
-    """The agreement of labels given twice, None for an answer that was not usable; None if there are no labels."""
+    """The agreement of labels given twice. A label is None if the answer was not usable. If there are no labels, the
+    result is None."""
     return _measure_agreement(first, second, items, level, kappa=cohen_kappa)
 
 
@@ -87,7 +90,7 @@ def of_sets(
     *,
     level: float = 0.95,
 ) -> SelfAgreement | None:
-    """The same for sets."""
+    """The agreement of sets of labels given twice; see `of_labels`."""
     first_sets, second_sets = ([None if some is None else frozenset(some) for some in side] for side in (first, second))
     return _measure_agreement(first_sets, second_sets, items, level, overlap=overlap)
 
@@ -108,12 +111,12 @@ def _measure_agreement(
 def of_questions(
     questions: Iterable[Question[Any]], records: pl.DataFrame, items: str | tuple[str, ...], level: float
 ) -> dict[str, SelfAgreement]:
-    """The agreement of each question's labels with those of the same things in the other order.
+    """For each question, the agreement between first labels and second labels, which were requested in another order.
 
-    It is named by `Question.agreement`. Where second labels are requested for some things only, those are compared;
-    otherwise all that have a label. Rows with the same value in the first of the columns `items` that is present and
-    not empty are alike. Questions without labels, or without columns of second labels, are left out: a table that is
-    not from a run has no agreement.
+    `Question.agreement` names each agreement. If the run requested second labels for only some units, the agreement is
+    over these units; otherwise it is over all labelled units. The first of the columns `items` that is present and not
+    empty defines the clusters. Questions without labels, or without columns of second labels, are left out. So a table
+    that is not from a run has no agreement.
     """
     names = (items,) if isinstance(items, str) else items
     found = {
@@ -136,7 +139,8 @@ def _agreement_of_orders(
 
 
 def _labels_twice(question: Question[Any], records: pl.DataFrame, items: tuple[str, ...]) -> pl.DataFrame | None:
-    """The `first` and the `second` label of all things, one of a record's columns after another, and their `item`."""
+    """The `first` and the `second` label of all units, and their `item`. The rows of one label column follow those of
+    another."""
     import polars as pl
 
     types, both = records.schema, question.columns.items()
@@ -158,24 +162,28 @@ def _labels_twice(question: Question[Any], records: pl.DataFrame, items: tuple[s
 
 
 def _as_label(rows: pl.DataFrame, column: str) -> pl.Expr:
-    """A column of labels as texts, or of sets of labels as they are."""
+    """A column of labels as texts; a column of sets of labels stays as it is."""
     import polars as pl
 
     return pl.col(column) if isinstance(rows.schema[column], pl.List) else pl.col(column).cast(pl.String)
 
 
 def self_agreement_lines(found: Mapping[str, SelfAgreement]) -> Iterator[str]:
-    """One line for each thing that judges label, to show beside who judged; one that says so if nothing was repeated.
+    """One line for each kind of label, to be printed with the judges' names. If there are no repeat labels, a single
+    line states this.
 
-    What is labelled is named with spaces for '_': 'premise stance' for 'premise_stance'.
+    In names of kinds of label, spaces replace '_': 'premise stance' for 'premise_stance'.
     """
     if not found:
-        yield "How well a judge agrees with itself has not been measured: nothing was asked again."
+        yield "The judge's agreement with itself was not measured, because the judge labelled nothing twice."
     for what, agreement in found.items():
-        said = [f"the same {what.replace('_', ' ')} in {sentence(agreement.same, 'share')}"]
+        said = [f"the same {what.replace('_', ' ')} in {brief_estimate(agreement.same, 'share')}"]
         if agreement.kappa is not None:
             said.append(f"Cohen's kappa {sentence(agreement.kappa, 'value')}")
         if agreement.overlap is not None:
             said.append(f"mean Jaccard index {sentence(agreement.overlap, 'value')}")
-        lost = f", {agreement.unread:,} of them without two usable answers" if agreement.unread else ""
-        yield f"Asked about {agreement.repeated:,} again in another order{lost}, it gives {'; '.join(said)}."
+        lost = f" ({agreement.unread:,} without two usable answers)" if agreement.unread else ""
+        yield (
+            f"Repeat labels of {agreement.repeated:,} units, with labels or materials in another order{lost}:"
+            f" {'; '.join(said)}."
+        )

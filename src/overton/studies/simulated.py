@@ -1,13 +1,13 @@
-"""Respondents whose truth is known, and those that say nothing.
+"""Respondents with known parameters, and respondents without usable answers.
 
-They answer any request, so one of them can stand for a model that is broken or does not take part. A study adds them to
-those that it simulates:
+Respondents without usable answers ('degenerate') give a useless reply to any request, so they can represent a model
+that is broken or does not cooperate. A study adds them to its simulated models:
 
     simulated={..., "degenerate": degenerate, "degenerate/NAME": degenerate}
 
-and a run then takes `--model simulated/degenerate --model-arg simulated/degenerate kind=silent`, or all five side by
-side as `simulated/degenerate/babbling`, `.../silent`, `.../looping`, `.../refusing` and `.../echoing`: one that is
-named after a kind is of that kind.
+A run then takes `--model simulated/degenerate --model-arg simulated/degenerate kind=silent`. In names such as
+`simulated/degenerate/babbling`, `.../silent`, `.../looping`, `.../refusing` and `.../echoing`, the last part is the
+kind, so that one run can ask all five.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from overton.studies.study import Simulated, late
 P = TypeVar("P", bound=msgspec.Struct)
 
 Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | Reply | None]
-"""`says(parameters, items, request, draw)` gives the reply, None if it does not know the prompt; `draw(purpose)` gives
-the random choices of this one call."""
+"""`says(parameters, items, request, draw)` gives the reply, None if the simulated model does not know the prompt.
+`draw(purpose)` gives the random choices of this call."""
 
 
 def weighed_reply(
     request: Request, said: str, option: str, chances: Mapping[str, float], *, first: bool = False
 ) -> Reply:
-    """The reply `said`, with the probabilities of its options if the request's form asks for them.
+    """The reply `said`, with the options' probabilities if the request's reply format requires probabilities.
 
-    `option` is the one that it names; its place is its last occurrence in the reply, or with `first` the first.
+    `option` is the option that the reply names. The probabilities belong to the option's last occurrence in the reply,
+    or with `first` to its first occurrence.
     """
     if request.form is None or not request.form.weigh:
         return Reply(said)
@@ -47,9 +48,9 @@ def weighed_reply(
 
 
 def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
-    """A value of `Study.simulated`: a respondent with `parameters`, each field with its `Option`.
+    """A value of `Study.simulated`: a simulated model with `parameters`, each field with its `Option`.
 
-    Users set them with --model-arg. Its replies follow from the parameters, the items and each call's seed alone.
+    Users set the parameters with --model-arg. Replies depend only on the parameters, the items and each call's seed.
     """
 
     def made(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
@@ -60,12 +61,13 @@ def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
 
 
 def probability(of: str) -> Option:
-    """The option of a parameter that is the probability that something is so."""
+    """The declaration of a parameter that is a probability."""
     return Option(f"Probability that {of}", least=0, most=1)
 
 
 class NumbersByKey(NamedTuple):
-    """A parameter with a number for each of its keys, each written 'NAME.KEY'. Those given replace all defaults."""
+    """A parameter with a number for each key, written 'NAME.KEY'. If users give any of the numbers, these replace all
+    defaults."""
 
     field: str
     keys: Iterable[str]
@@ -76,12 +78,13 @@ class NumbersByKey(NamedTuple):
 def parameters_of(
     kind: type[P], name: str, arguments: Mapping[str, str], by_key: Mapping[str, NumbersByKey] | None = None
 ) -> P:
-    """The parameters that a simulated answerer is given as words; each field of their `kind` has its `Option`.
+    """The parameters of a simulated model, from the user's arguments. The struct `kind` has a field for each parameter,
+    with an `Option`.
 
-    `by_key` are fields without one: mappings of keys to numbers, by the NAME under which users give them.
+    Fields that map keys to numbers have no `Option`. `by_key` declares them by NAME, where users write 'NAME.KEY'.
 
     Raises:
-        InputError: an argument is unknown or out of range; `name` says whose.
+        InputError: an argument is unknown or out of range. `name` is the simulated model's name, for the message.
     """
     by_key = by_key or {}
     numbers = {
@@ -111,7 +114,7 @@ def parameters_of(
 
 
 def _names_like(word: str, fields: Iterable[Field], by_key: Mapping[str, NumbersByKey]) -> str:
-    """The names of parameters; if a word names one with keys, those of its keys."""
+    """The names of all parameters. If `word` is 'NAME.KEY', only the valid names 'NAME.KEY'."""
     table, dot, _ = word.partition(".")
     if dot and table in by_key:
         return ", ".join(f"{table}.{key}" for key in by_key[table].keys)
@@ -119,23 +122,24 @@ def _names_like(word: str, fields: Iterable[Field], by_key: Mapping[str, Numbers
 
 
 def late_respondent(path: str) -> Simulated:
-    """The value of `Study.simulated` that 'MODULE:NAME' names, imported when somebody asks for it."""
+    """The value of `Study.simulated` that 'MODULE:NAME' names, imported when it is needed."""
     return late(path)
 
 
 word_judge = late_respondent("overton.studies.texts.simulated:JUDGE")
-"""A judge that gives the label whose meaning shares most words with the prompt. Prompts list the labels one a line,
-'(label) meaning', and replies are labels in round brackets."""
+"""A simulated judge that gives the label whose meaning has the most words in common with the text. Prompts list the
+labels one per line, '(label) meaning', and replies are labels in round brackets. A text that shares no word with any
+meaning gets the last label in alphabetical order."""
 
 
 class SeededAnswerer(ABC):
-    """An `Answerer` whose replies follow from its parameters and each call's seed alone."""
+    """An `Answerer` whose replies depend only on its parameters and each call's seed."""
 
     name: str
     parameters: msgspec.Struct
     holds_form = False
     draws: ClassVar[str] = "answers"
-    """The things that it draws from the seed, as the error for a request without one calls it."""
+    """The word for random choices that depend on the seed. The error about a request without a seed uses it."""
 
     @cached_property
     def identity(self) -> str:
@@ -147,11 +151,11 @@ class SeededAnswerer(ABC):
 
         Raises:
             AccessError: the request has no seed, so that the reply could not be repeated.
-            RejectedError: it does not know the prompt.
+            RejectedError: the simulated model does not know the prompt.
         """
         if request.seed is None:
             raise AccessError(
-                "no seed", f"{self.name} draws its {self.draws} from the request's seed, and there is none"
+                "no seed", f"{self.name} draws its {self.draws} from the request's seed, but the request has none"
             )
         return self.reply(request)
 
@@ -173,7 +177,7 @@ class _Respondent(SeededAnswerer):
         self._says = says
 
     def reply(self, request: Request) -> Reply:
-        """Say what it says. Raises `RejectedError` if it does not know the prompt."""
+        """Return the reply's text. Raises `RejectedError` if the simulated model does not know the prompt."""
         said = self._says(self.parameters, self._items, request, lambda purpose: Draw(f"{request.seed}/{purpose}"))
         if said is None:
             raise RejectedError("unknown prompt", f"{self.name} does not know this prompt")
@@ -183,13 +187,13 @@ class _Respondent(SeededAnswerer):
 Kind = Literal["babbling", "silent", "looping", "refusing", "echoing"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""The kinds of degenerate respondents, by what they do whatever the request.
+"""The kinds of degenerate respondents, with their reply to every request.
 
 babbling  random words, different in every reply
 silent    an empty reply
-looping   one sentence over and over, until it runs out of room ('length')
+looping   one sentence, repeated up to the token limit, and marked as truncated ('length')
 refusing  a sentence that refuses, flagged as a refusal
-echoing   the last thing that the user said, word for word
+echoing   the last message of the user, word for word
 """
 
 _WORDS = (
@@ -201,18 +205,18 @@ _WORDS = (
 _SENTENCE = "It is as it is and it will be as it will be."
 _REFUSAL = "I am sorry, but I cannot help with that."
 _LOOP_WORDS = 1_024
-"""Words of a loop if the request sets no limit."""
+"""The number of words in a loop if the request sets no limit."""
 
 
 class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of a degenerate respondent."""
 
-    kind: Annotated[Kind, Option("What it does, whatever it is asked")] = "babbling"
+    kind: Annotated[Kind, Option("The same behaviour for every prompt")] = "babbling"
     words: Annotated[int, Option("Words in a babbled reply", least=1, most=10_000)] = 60
 
 
 def degenerate(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
-    """The value of `Study.simulated` for 'degenerate' and 'degenerate/NAME'; see the head of this file.
+    """Make the simulated model 'degenerate' or 'degenerate/NAME', for `Study.simulated`; see the module's docstring.
 
     Raises:
         InputError: an argument is unknown or out of range.
@@ -223,7 +227,7 @@ def degenerate(items: Sequence[Any], name: str, arguments: Mapping[str, str]) ->
 
 
 class Degenerate(SeededAnswerer):
-    """Answers whatever it is asked, and never to the point; an `Answerer`."""
+    """An `Answerer` that answers every request with a useless reply."""
 
     parameters: NoParameters
 
@@ -232,7 +236,7 @@ class Degenerate(SeededAnswerer):
         self.parameters = parameters or NoParameters()
 
     def reply(self, request: Request) -> Reply:
-        """The reply of its kind, in the room that the request leaves; one word counts as one token."""
+        """The reply of the respondent's kind, within the request's token limit. One word counts as one token."""
         room = request.settings.max_tokens or _LOOP_WORDS
         return _REPLIES[self.parameters.kind](request, min(self.parameters.words, room), room)
 

@@ -1,4 +1,4 @@
-"""What a study is: one declaration, from which everything else is derived."""
+"""The declaration of a study, from which commands, plans, runs and reports are derived."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ from overton.studies.multiple_judges import JUDGE
 from overton.studies.null_conditions import Null, WithNulls, with_option
 from overton.studies.options import NoOptions, StudyOptions
 from overton.studies.paper import Paper, with_published
+from overton.studies.prompted_blocks import by_system_prompt
+from overton.studies.reply_reading import ConductWithReading, TrialsWithReading, with_reading
+from overton.studies.system_prompts import (
+    NO_PLAIN,
+    SYSTEM,
+    SYSTEMS,
+    WithSystemPrompt,
+    WithSystemPrompts,
+    system_texts,
+    with_system_options,
+)
 
 if TYPE_CHECKING:
     from overton.studies.measurement import Measuring
@@ -27,9 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Done:
-    """What a command has to show: `lines` of text, `exhibits` to print, `data` for JSON, the `path` of what it made.
+    """The results of a command: `lines` of text, `exhibits` to print, `data` for JSON, and the `path` of the file or
+    folder that the command made.
 
-    `run` is a run that it carried out or continued, whose state is the command's exit code.
+    `run` is a run that the command carried out or continued. The command's exit code is the state of that run.
     """
 
     lines: Sequence[str] = ()
@@ -41,11 +53,11 @@ class Done:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a study's own: `overton items NAME`, and `overton.items.NAME(...)` in Python.
+    """A command that a study adds: `overton items NAME`, and `overton.items.NAME(...)` in Python.
 
-    `call` is 'MODULE:FUNCTION', imported when it is called. Each of the function's parameters carries an `Option`
-    (those that all commands share go by their names: seed, model_args, max_cost, max_calls, watch);
-    `show_FUNCTION(result)`, in the same module, gives what there is to show.
+    `call` is 'MODULE:FUNCTION', imported when the command is called. Each parameter of the function has an `Option`.
+    The parameters seed, model_args, max_cost, max_calls and watch have the same meaning in all commands.
+    `show_FUNCTION(result)`, in the same module, returns the command's results as a `Done`.
     """
 
     name: str
@@ -54,24 +66,24 @@ class Command:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function itself."""
+        """The function that `call` names."""
         found: Callable[..., Any] = import_named(self.call)
         return found
 
     def shown(self, result: Any) -> Done:
-        """What there is to show of the function's result."""
+        """The function's result as a `Done`, to display it."""
         done: Done = import_named(self.call.replace(":", ":show_"))(result)
         return done
 
 
 def import_named(path: str) -> Any:
-    """The object that 'MODULE:NAME' names; its module is imported now if it was not before."""
+    """Import the module of 'MODULE:NAME' if necessary, and return the named object."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
 
 def late(path: str) -> Callable[..., Any]:
-    """The function that 'MODULE:NAME' names; its module is imported when it is called."""
+    """A function that imports 'MODULE:NAME' only when it is called."""
 
     def call(*given: Any) -> Any:
         return import_named(path)(*given)
@@ -80,15 +92,16 @@ def late(path: str) -> Callable[..., Any]:
 
 
 INTERFACE = 2
-"""The version of this interface. A study of another package says for which version it was written."""
+"""The version of this interface. A study of another package declares the version for which it was written."""
 
 Canned = Callable[[str, str, Form | None], str]
 """A reply for planning: `canned(role, speaker, form)`."""
 Simulated = Callable[[Sequence[Any], str, Mapping[str, str]], Answerer]
-"""Makes an answerer whose truth is known: `simulated(items, name, arguments)`, `name` being all after 'simulated/'."""
+"""Makes a simulated model with known behaviour: `simulated(items, name, arguments)`. `name` is the text after
+'simulated/'."""
 
 Kind = Literal["asks", "makes", "labels", "serves"]
-"""What a study does."""
+"""Kinds of study: it asks models for their views, makes items, labels existing data, or only serves another study."""
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 Options = TypeVar("Options", bound=StudyOptions)
@@ -98,18 +111,19 @@ Analysis = TypeVar("Analysis")
 
 @dataclass(frozen=True)
 class Role:
-    """Who answers: `name` is what `conduct` asks, `help` one line about it.
+    """A role of models or services: `name` is the role that `conduct` asks, and `help` one line about it.
 
-    `flag` is the word for the answerer on the command line ('model' for '--model'), by default the role's name. An
-    `optional` role may stay empty. One that `retrieves` searches ('search') or reads pages ('pages'); all others are
-    models. `usual` answers if nobody is named. `max_tokens` is how many output tokens a model of an endpoint may use
-    by default if it does not reason; 0 leaves that to the host. No such default, wherever the model runs, is below
-    `least_tokens`. One that `judges` is a measuring instrument: by default it is asked at temperature 0, if its
-    endpoint takes one. One that is `weighed` is asked for token probabilities. `least_tokens` and `weighed` follow
-    from the options: see `Study.with_demands`. In one that may be `several` each judges for itself what is answered
-    once: the first that is named leads, and the others are shown beside it (`overton.studies.multiple_judges`). Prompts
-    to a model may then not depend on what a judge says. The models of the first role may be asked `together`: they
-    share one lane, as 'ROLE/1', 'ROLE/2', ... in the order given.
+    `flag` is the role's name on the command line ('model' for '--model'), by default `name`. An `optional` role may
+    stay empty. A role that `retrieves` is a service that searches ('search') or reads pages ('pages'); all other roles
+    are models. `usual` is the model used if the user names none. `max_tokens` is the default limit on output tokens for
+    models that do not reason and are reached through an endpoint. The special value 0 leaves the limit to the execution
+    backend. No default limit is below `least_tokens`. A role that `judges` is a measuring instrument, so its default
+    temperature is 0 if its endpoint accepts a temperature. Overton requests token probabilities from a `weighed` role.
+    `systems` are the system prompts of the first role's models. `least_tokens`, `weighed` and `systems` follow from the
+    options: see `Study.with_demands`. A role with `several` may have several judges, who label the same answers
+    independently. The first judge named is preferred, and reports also show the results of the others
+    (`overton.studies.multiple_judges`). Prompts to a model must then not depend on a judge's labels. With `together`,
+    the models of the first role share one model pipeline, as 'ROLE/1', 'ROLE/2', ... in the order given.
     """
 
     name: str
@@ -124,20 +138,26 @@ class Role:
     together: bool = False
     least_tokens: int = 0
     weighed: bool = False
+    systems: tuple[str, ...] = ()
 
     @property
     def word(self) -> str:
-        """What users call it."""
+        """The role's name on the command line and in other user interfaces."""
         return self.flag or self.name
+
+    @property
+    def key(self) -> str:
+        """The role's name as an option of commands, without leading dashes, and as a key of configuration files."""
+        return self.word.replace("_", "-")
 
 
 @dataclass(frozen=True)
 class Dataset(Generic[Item, Record]):
-    """What a study makes.
+    """A dataset that a study makes.
 
-    `made(items, records, options)` gives the lines of the file `name`, None if there is none to make.
-    `summary(records)` says in a few lines what became of everything, and `lacking(records)` how much of what was to be
-    made could not be: the command then exits as if something had failed.
+    `made(items, records, options)` gives the lines of the file `name`, None if the study makes no file.
+    `summary(records)` summarises all records in a few lines. `lacking(records)` counts the items that could not be
+    made; if there are any, the command exits with an error code.
     """
 
     name: str
@@ -146,34 +166,42 @@ class Dataset(Generic[Item, Record]):
     lacking: Callable[[Sequence[Record]], int] | None = None
 
 
+def _fields_in(record: Any) -> tuple[str, ...]:
+    return getattr(record, "__struct_fields__", ())
+
+
 @dataclass(frozen=True)
 class Study(Generic[Item, Options, Record, Analysis]):
-    """A protocol, whole: what is asked of whom about what, and what it means.
+    """A complete protocol: which models answer which questions, and how the answers become numbers.
 
-    name        as users write it: 'my-study'
-    title       the title of its report
-    question    one sentence: what it finds out
-    roles       who answers, the one that lanes differ in first
-    items       what it asks about
-    options     what shapes its trials, and what follows from that: see `StudyOptions`
-    record      one row of its outcome. Its class variable `row_key` names the columns that no two rows of a model (and
-                a judge) share, the trial's name first: records with repeated rows are refused
-    trials      `trials(items, options, seed)` gives the trials in plan order, each item's together
-    conduct     the protocol
-    prompts     every text that a model reads, by name, so that a run can detect which of them changed
-    simulated   answerers whose truth is known, by what follows 'simulated/'; for 'kind/NAME' users choose the name
-    planning    canned ones, which make every trial as short as it can be, then as long
-    measuring   from records to an analysis, how it is shown, and what its judge is asked; a study that only makes items
-                has none
-    dataset     what it makes, if it makes something
-    kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
-    nulls       what its headlines would be if nothing happened: see `Null`. `options` and `trials` have those chosen
-    published   the experiment of the paper that it follows, None if it follows none: see `Paper`. `options` have
+    name        the study's name as users write it: 'my-study'
+    title       the title of the study's report
+    question    the question that the study answers, in one sentence
+    roles       the roles. Overton measures the models of the first role, and each of them has a separate pipeline
+    items       the items that the study is about
+    options     options of the trials, and settings derived from them: see `StudyOptions`
+    record      the class of a row in the study's results. The class variable `row_key` names the columns that identify
+                a row of a model (and a judge), the trial's name first. Overton rejects records that repeat a row
+    trials      `trials(items, options, seed)` gives the trials in plan order, grouped by item
+    conduct     the async function that runs one trial
+    prompts     every text that a model reads, by name, so that a run can detect changed texts
+    simulated   simulated models with known parameters, by their name after 'simulated/'. In 'kind/NAME', users choose
+                NAME
+    planning    functions with canned replies: the first makes every trial as short as possible, the second as long as
+                possible. Without them a plan assumes the first choice of each reply format
+    measuring   how records become an analysis, how the analysis is shown, and the questions to the judge; None for a
+                study that only makes items
+    dataset     the data set that the study makes; None if it makes no data set
+    kind        the kind of study: see `Kind`
+    nulls       null conditions of its headlines: see `Null`. `options` and `trials` include the null conditions that
+                the user chose
+    published   the experiment of the paper that the study follows, if there is one: see `Paper`. `options` then include
                 `--as-published`
-    labels      the study whose measures take its records, if it labels what exists instead of asking for views: the
-                command line calls it by that name
-    interface   the version of the interface that it was written for; a study of another package must give it
-    replaced    texts of `prompts` that a run replaces, by name; declared by no study (see `text_replacement`)
+    labels      only for a study that labels existing data: the name of the study whose measures use its records. On the
+                command line, that name stands for the labelling study
+    interface   the version of the study interface for which the study was written; required in other packages
+    replaced    texts of `prompts` that a run replaces, by name. Studies do not declare this field (see
+                `text_replacement`)
     """
 
     name: str
@@ -198,71 +226,111 @@ class Study(Generic[Item, Options, Record, Analysis]):
     replaced: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Options and trials get the nulls added, and options the paper's design; a copy of the study has them once."""
+        """Add to options, trials and `conduct` the features of all studies: null conditions, the paper's design, system
+        prompts, and the parsing of replies. A copy of the study does not get them a second time."""
         if len([role for role in self.roles if role.several]) > 1:
-            raise ValueError("several may judge in one role only: their records would not say who judged what")
+            raise ValueError("only one role may have several judges, because records would not say who judged what")
         if self.several and JUDGE in self.record.__struct_fields__:
             raise ValueError(
-                f"where several may judge, the column {JUDGE!r} of records names who did: choose another name"
+                f"in a study that may have several judges, the column {JUDGE!r} of records names the judge; choose"
+                " another name"
             )
+        if isinstance(self.options, type) and issubclass(self.options, StudyOptions):
+            object.__setattr__(self, "options", with_reading(self.options))
         if self.nulls:
             object.__setattr__(self, "options", with_option(self.options, self.nulls))
         if self.published is not None:
             object.__setattr__(self, "options", with_published(self.options, self.published))
-        if self.nulls and not isinstance(self.trials, WithNulls):
-            object.__setattr__(self, "trials", WithNulls(self.trials, self.nulls))
+        prompted = self.kind == "asks" and self._can_have_system_prompts()
+        if prompted:
+            object.__setattr__(self, "options", with_system_options(self.options))
+        object.__setattr__(self, "trials", self._completed_trials(self.trials, prompted=prompted))
+        object.__setattr__(self, "conduct", self._completed_conduct(self.conduct, prompted=prompted))
+
+    def _can_have_system_prompts(self) -> bool:
+        """Whether the study's own options and columns leave the names for system prompts free. Errors in a declaration
+        are reported later."""
+        options = self.options if isinstance(self.options, type) and issubclass(self.options, StudyOptions) else None
+        if options is None or not (self.roles and callable(self.trials) and callable(self.conduct)):
+            return False
+        taken = {*options.__struct_fields__} & {SYSTEMS, NO_PLAIN} or {*_fields_in(self.record)} & {SYSTEM}
+        return isinstance(self.trials, WithSystemPrompts) or not taken
+
+    def _completed_trials(self, trials: Any, *, prompted: bool) -> Any:
+        """The trials, with those of null conditions, the run's option `reading`, and a copy under each system prompt if
+        they can be `prompted`. A value that is not a function stays as it is, so that the registry can report it."""
+        if not callable(trials):
+            return trials
+        if isinstance(trials, WithSystemPrompts):
+            return replace(trials, trials=self._completed_trials(trials.trials, prompted=False))
+        if not isinstance(trials, TrialsWithReading):
+            whole = WithNulls(trials, self.nulls) if self.nulls and not isinstance(trials, WithNulls) else trials
+            trials = TrialsWithReading(whole)
+        return WithSystemPrompts(trials) if prompted else trials
+
+    def _completed_conduct(self, conduct: Any, *, prompted: bool) -> Any:
+        """The trial protocol, which receives replies as the option `reading` requires, and puts a system prompt first
+        if it can be `prompted`."""
+        if not callable(conduct) or isinstance(conduct, WithSystemPrompt):
+            return conduct
+        if not isinstance(conduct, ConductWithReading):
+            conduct = ConductWithReading(conduct, self.retrieval)
+        return WithSystemPrompt(conduct, self.first) if prompted else conduct
 
     @property
     def role_names(self) -> tuple[str, ...]:
-        """The names of its roles, the one that lanes differ in first."""
+        """The names of the study's roles. Overton measures the models of the first role."""
         return tuple(role.name for role in self.roles)
 
     @property
     def first(self) -> str:
-        """The role whose models are measured."""
+        """The role whose models Overton measures."""
         return self.roles[0].name
 
     @property
     def questions(self) -> Questions | None:
-        """Those that its judge is asked, None if there are none."""
+        """The questions to the study's judge; None if the study has no such questions."""
         return self.measuring.questions if self.measuring else None
 
     @property
     def blocks(self) -> Blocks | None:
-        """Whole balanced parts of its trials, None if a run of it cannot stop once it is precise."""
-        return self.measuring.blocks if self.measuring else None
+        """Complete balanced parts of the study's trials; None if a run cannot stop at a target precision."""
+        declared = self.measuring.blocks if self.measuring else None
+        split = isinstance(self.trials, WithSystemPrompts) and not self.trials.own
+        return by_system_prompt(declared) if declared is not None and split else declared
 
     @property
     def row_key(self) -> tuple[str, ...]:
-        """The columns that no two records of a model (and a judge) share; () if the record does not say."""
+        """The columns that identify a record of a model (and a judge); () if the record class does not name them."""
         return getattr(self.record, "row_key", ())
 
     @property
     def together(self) -> bool:
-        """Whether all models that are measured share one lane."""
+        """Whether all measured models share one pipeline."""
         return self.roles[0].together
 
     def lanes(self, models: Mapping[str, Sequence[Any]]) -> int:
-        """How many lanes a run with these models by role has: one for each that is measured, or one for all."""
+        """The number of pipelines of a run with these models by role: one for each measured model, or a single shared
+        one."""
         return 1 if self.together else max(len(models.get(self.first, ())), 1)
 
     @property
     def several(self) -> str:
-        """The role in which several may judge, '' if there is none."""
+        """The role that may have several judges; '' if no role may."""
         return next((role.name for role in self.roles if role.several), "")
 
     @property
     def optional(self) -> tuple[str, ...]:
-        """Roles that a run can do without."""
+        """Roles that may stay empty."""
         return tuple(role.name for role in self.roles if role.optional)
 
     @property
     def retrieval(self) -> tuple[str, ...]:
-        """Roles whose answerers search and read pages."""
+        """Roles of services that search or read pages."""
         return tuple(role.name for role in self.roles if role.retrieves)
 
     def replies(self) -> tuple[Canned, ...]:
-        """The canned replies, anew: those with counters start at their first."""
+        """New copies of the canned replies, whose counters start again."""
         return deepcopy(self.planning)
 
     def role(self, name: str) -> Role:
@@ -272,12 +340,13 @@ class Study(Generic[Item, Options, Record, Analysis]):
     def with_demands(
         self, options: StudyOptions, named: Mapping[str, Sequence[str]]
     ) -> Study[Item, Options, Record, Analysis]:
-        """The same study, its roles with what these options demand of those who answer.
+        """Return the study with the requirements of these options in its roles.
 
         Raises:
             InputError: as `options.demands`.
         """
         demands = options.demands(named)
+        prompts = system_texts(options) if isinstance(self.trials, WithSystemPrompts) else ()
         return replace(
             self,
             roles=tuple(
@@ -285,6 +354,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
                     role,
                     least_tokens=demands.tokens.get(role.name, 0),
                     weighed=role.name in demands.probabilities,
+                    systems=prompts if role.name == self.first else (),
                     optional=role.optional and role.name not in demands.needed,
                 )
                 for role in self.roles
@@ -292,10 +362,10 @@ class Study(Generic[Item, Options, Record, Analysis]):
         )
 
     def simulate(self, items: Sequence[Item], name: str, arguments: Mapping[str, str]) -> Answerer:
-        """The simulated answerer of this name, without 'simulated/'.
+        """The simulated model of this name (the text after 'simulated/').
 
         Raises:
-            InputError: there is none, or it does not take these arguments.
+            InputError: no such simulated model exists, or it does not accept these arguments.
         """
         kind, _, own = name.partition("/")
         make = self.simulated.get(name) or (self.simulated.get(f"{kind}/NAME") if own else None)
@@ -308,4 +378,4 @@ class Study(Generic[Item, Options, Record, Analysis]):
 
 
 AnyStudy: TypeAlias = Study[Any, Any, Any, Any]
-"""A study, whatever it asks about."""
+"""A study of any type."""

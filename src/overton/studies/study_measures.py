@@ -1,8 +1,8 @@
-"""A study's measures: its analysis, and the numbers by which models are compared and corrected, follow from them.
+"""A study's measures, from which Overton derives the analysis, comparisons and corrections.
 
-A study's module `rows` makes units from records (`Rows`), and its `measures` declares what is measured of these units
-(`StudyMeasures`). Numbers without malformed replies, in null conditions and by human labels are the same measures of
-other views of the results.
+A study's module `rows` makes units from records (`Rows`), and its module `measures` declares the measures of these
+units (`StudyMeasures`). Overton also computes these measures from other views of the results: without malformed
+replies, in null conditions, and with human labels.
 """
 
 from __future__ import annotations
@@ -42,29 +42,30 @@ _How_contra = TypeVar("_How_contra", bound=How, contravariant=True)
 
 
 class Rows(Protocol[_How_contra]):
-    """The functions of a study's module `rows`. A class derived from this one needs `units_of` only."""
+    """The functions of a study's module `rows`. A derived class must define `units_of`; the other functions have
+    defaults."""
 
     def units_of(
         self, records: pl.DataFrame, how: _How_contra, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
     ) -> dict[str, Units]:
-        """The units of some kinds, with `columns` of the records. If `weighed`, labels count with their
-        probabilities."""
+        """The units of the requested `kinds`, with `columns` of the records. If `weighed`, each label is weighted by
+        its probability."""
 
     def weighing_of(self, records: pl.DataFrame, how: _How_contra) -> Weighing | None:
-        """Whether shares are means of probabilities; None without a request for any."""
+        """The choice between counts and token probabilities for proportions; None if no run requested probabilities."""
         return None
 
     def without_faults(self, results: Results) -> Results:
-        """The view without malformed replies: the results themselves if they have none."""
+        """The results without malformed replies; the same object if no reply is malformed."""
         return results
 
     def faults_of(self, records: pl.DataFrame, how: _How_contra) -> tuple[FaultCount, ...]:
-        """Malformed replies, by model and condition."""
+        """Counts of malformed replies, by model and condition."""
         return ()
 
     def counts_of(self, frame: Frame, facets: Sequence[str]) -> Mapping[str, tuple[Cells, ...] | pl.DataFrame]:
-        """The tables of an analysis besides its numbers. That of 'counts' has a row for each model and condition, and
-        for each value of a facet. A table that may have a row for each of many units is a frame."""
+        """Further tables of an analysis, next to its numbers. The table 'counts' has a row for each model and
+        condition, and for each value of a facet. A table that can have a row for each unit is a data frame."""
         return {"counts": frame.unit_counts(facets)}
 
 
@@ -72,7 +73,7 @@ _NO_QUESTIONS = Questions((), complaint=str)
 
 
 class TableRow(NamedTuple):
-    """A row of the analysis' table with this name: what belongs to numbers and is none itself."""
+    """A row of a table of the analysis, for facts that explain numbers."""
 
     table: str
     cells: Cells
@@ -80,12 +81,12 @@ class TableRow(NamedTuple):
 
 @dataclass(frozen=True)
 class OtherNumbers(Generic[HowT]):
-    """Numbers that are no means over units, such as a fitted model's coefficients or a variance of means.
+    """Numbers that are not means over units, such as a fitted model's coefficients or a variance of means.
 
-    measures  what they are; those that are `compared` have `contributions`
-    rows      `rows(results, frame, how)` gives them, and rows of tables; `frame` has the units of a view: of the
-              design, and if they are `faultless` also of that without malformed replies
-    contributions  `contributions(results, how)` gives what each cluster contributes to those that are compared
+    measures  the declaration of the numbers; those that are `compared` have `contributions`
+    rows      `rows(results, frame, how)` gives the numbers, and rows of tables. `frame` has the units of a view: the
+              design, and for `faultless` numbers also the design without malformed replies
+    contributions  `contributions(results, how)` gives each cluster's contributions to the `compared` measures
     """
 
     measures: Sequence[Measure]
@@ -96,34 +97,36 @@ class OtherNumbers(Generic[HowT]):
 
 @dataclass(frozen=True)
 class StudyMeasures(Generic[HowT]):
-    """The measures of a study, and by what there are numbers of them.
+    """The measures of a study, and the groups for which they are computed.
 
-    study      its name
-    how        the choices of computing numbers
-    rows       imports its module `rows`, or makes a `RecordUnits` where each record is a unit
-    items      what it asks about: there are numbers by the facets of these
-    groupings  the measures, and the units that their numbers are over. A measure over several kinds of units is
-               compared over those of the first grouping that has it. `by_facet` are given within each facet of items
-    besides    further measures by which models are compared, without rows of their own
-    others     numbers that are no means over units
-    faultless  those that are also given without malformed replies, by default the headlines
-    sides      the facet between whose two sides there are differences, if a headline is one
-    optional   measures that are all given for models and conditions of which a unit has a value of any
-    questions  those that the judge is asked. Human labels of the first one correct headlines: units of the kind
-               `labelled` (by default that of the first headline) have one each, and the columns `names` of records name
+    study      the study's name
+    how        the options for computing numbers
+    rows       imports the study's module `rows`, or makes a `RecordUnits` if each record is a unit
+    items      the study's items, whose facets group numbers
+    groupings  the measures, and the groups of units for which they are computed. A comparison uses the first grouping
+               that has the measure. `by_facet` groupings are computed within each facet of items
+    besides    further measures by which models are compared, without rows in the analysis
+    others     numbers that are not means over units
+    faultless  groupings that are also computed without malformed replies, by default the headlines
+    sides      the facet with two sides, if a headline is a difference between two sides
+    optional   measures that are only computed for models and conditions in which a unit has a value of at least one of
                them
-    case       `case(results, what, people, how)` corrects in another way, where units have several labels; None if
-               numbers rest on other labels than those of the question `what`. The records have columns of the facets
-    agreement  how far the judge agrees with itself, by default in the columns of labels of the units `labelled`
-    repeats    whether a run asks its judge about some things again
-    clusters   what intervals are over, in the plural: by default items
-    plain      the condition that is not named in keys, '' if there is none: then conditions, if any, are all alike
-    between    whether headlines are compared between every two conditions of a model
-    chances    `chances(results, how)` gives what a judge's token probabilities say of its labels, None without any
-    nulls      its null conditions: those that are views of the results have numbers of their own
-    notes      gives sentences to be read before any number
+    questions  the questions to the judge. Human labels for the first question correct headlines. Units of the kind
+               `labelled` (by default that of the first headline) have one label each, and the columns `names` of
+               records identify the units
+    case       `case(results, what, people, how)` is another correction, for units with several labels. It gives None if
+               the numbers do not depend on labels of the question `what`. The records have columns for the facets
+    agreement  the judge's agreement with itself, by default from the label columns of the units `labelled`
+    repeats    whether runs request second labels from the judge
+    clusters   the plural word for the clusters that intervals are over, by default the word for items
+    plain      the condition that keys do not name, '' if keys name all conditions
+    between    whether headlines are compared between each pair of a model's conditions
+    chances    `chances(results, how)` summarises the token probabilities of a judge's labels, None without
+               probabilities
+    nulls      the study's null conditions. Null conditions that are views of the results have rows in the analysis
+    notes      gives sentences that readers should see before any number
     remarks    gives sentences to be read with the numbers, for the table 'notes'; None if there is no such table
-    of_run     `of_run(results)` gives the measures of some results, if these depend on what a run asks
+    of_run     `of_run(results)` gives the measures for these results, if measures depend on a run's question
     """
 
     study: str
@@ -153,10 +156,10 @@ class StudyMeasures(Generic[HowT]):
     of_run: Callable[[Results], StudyMeasures[HowT]] | None = None
 
     def __post_init__(self) -> None:
-        """Intervals are over items and labels of units of the first headline, unless the study says otherwise.
+        """Set defaults: intervals are over items, and labels belong to the first headline's units.
 
         Raises:
-            TypeError: measures are given where groupings of them are due.
+            TypeError: a measure is given where a grouping of measures is required.
         """
         for name in ("groupings", "by_facet", "faultless"):
             if any(isinstance(given, Measure) for given in getattr(self, name) or ()):
@@ -170,7 +173,7 @@ class StudyMeasures(Generic[HowT]):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """All measures of units but optional ones, once for each kind of units."""
+        """All measures over units except optional ones, each once per kind of units."""
         found: dict[tuple[str, str], Measure] = {}
         for measure in (*(each for grouping in self.groupings for each in grouping.measures), *self.besides):
             found.setdefault((measure.name, measure.units), measure)
@@ -186,7 +189,7 @@ class StudyMeasures(Generic[HowT]):
         return found
 
     def measure_of(self, key: str) -> Measure | None:
-        """The measure that a key names, perhaps in a condition."""
+        """The measure that a key names. The key may also name a condition."""
         declared = self.declared
         found = max((name for name in declared if key == name or key.startswith(f"{name}_")), key=len, default="")
         return declared.get(found)
@@ -198,17 +201,18 @@ class StudyMeasures(Generic[HowT]):
 
     @property
     def compared(self) -> tuple[Measure, ...]:
-        """Those by which models, and a model and a null condition, are compared; without differences of two sides."""
+        """The measures by which models, or a model and a null condition, are compared, without differences between two
+        sides."""
         return tuple(measure for measure in self.measures if measure.compared and not measure.signed)
 
     @property
     def first_headline(self) -> Measure:
-        """The first headline, or the first measure if none is one."""
+        """The first headline; without headlines, the first measure."""
         return next((measure for measure in self.measures if measure.leads), self.measures[0])
 
     @property
     def headlines(self) -> tuple[Grouping, Grouping]:
-        """The headlines: those over all units, and differences of two sides."""
+        """The headlines in two groupings: measures over all units, and differences between two sides."""
         leading = [measure for measure in self.measures if measure.leads]
         return (
             Grouping([measure for measure in leading if not measure.signed]),
@@ -219,7 +223,7 @@ class StudyMeasures(Generic[HowT]):
         """Every number of these measures.
 
         Raises:
-            InputError: the choices do not fit the results.
+            InputError: the options do not fit the results.
         """
         if self.of_run is not None:
             return self.of_run(results).analyze(results, how)
@@ -263,23 +267,23 @@ class StudyMeasures(Generic[HowT]):
         return msgspec.structs.replace(analysis, warnings=tuple(self.notes(results, how, analysis)))
 
     def analyze_records(self, records: pl.DataFrame, *, items: Sequence[Any] = (), **how: Any) -> Analysis:
-        """Every number from records: the column `model` and the fields of the study's record.
+        """Every number from a table of records, which has the column `model` and the fields of the study's record.
 
-        `items` are those that were asked about, if they are known, and `how` the fields of the study's choices.
+        `items` are the items of the records, if known, and `how` has the options of the analysis.
         """
         return self.analyze(Results(records, items), self.how(**how))
 
     def weighing(self, results: Results, how: HowT) -> Weighing | None:
-        """Whether the design's shares are means of probabilities; None without a request for any."""
+        """The choice between counts and token probabilities for the design; None if no run requested probabilities."""
         return self.rows().weighing_of(results.records, how)
 
     def _agreement_of_labels(self, results: Results, frame: Frame, how: HowT) -> dict[str, SelfAgreement]:
-        """The judge's agreement with itself, if the labelled units have the columns of its labels."""
+        """The judge's agreement with itself, if the labelled units have columns of its labels."""
         units = frame.units.get(self.labelled)
         return {} if units is None else of_questions(self.questions, units.table, units.cluster, how.level)
 
     def mean_of(self, measure: Measure, records: Sequence[msgspec.Struct]) -> float:
-        """The mean of a measure over the units of some records of a model; NaN if none has a value."""
+        """The mean of a measure over the units of some records of one model; NaN if no unit has a value."""
         if not records:
             return nan
         units = self.rows().units_of(table_of(records), self.how(), (), {measure.units}, weighed=False)
@@ -307,11 +311,12 @@ class StudyMeasures(Generic[HowT]):
         return {model: [made for sides in (of_units, *others) for made in sides.get(model, ())] for model in models}
 
     def correct(self, results: Results, what: str, people: People, how: HowT) -> CorrectionCase | None:
-        """The headlines corrected by human labels of the first question.
+        """The headlines corrected by human labels for the first question.
 
-        A person labels a unit once. The judge's value, which may be a mean over several labels, predicts that label.
-        The judge's labels of other questions stay as they are. None if numbers describe exactly the units of a run:
-        these intervals are for units like them.
+        A person labels each unit once. The correction treats the judge's value, which may be a mean over several
+        labels, as a prediction of the human label. The judge's labels for other questions stay as they are. None if
+        numbers should describe only the units of a run, because this correction's intervals are for a population of
+        similar units.
         """
         if how.describes_these:
             return None
@@ -336,7 +341,7 @@ class StudyMeasures(Generic[HowT]):
 
 
 def table_of(records: Sequence[msgspec.Struct]) -> pl.DataFrame:
-    """Records of one model, whose name does not matter, as a table."""
+    """Records of one model as a table. The column `model` is empty."""
     import polars as pl
 
     rows = [{"model": "", **msgspec.structs.asdict(record)} for record in records]
@@ -356,14 +361,15 @@ def _kinds(groupings: Iterable[Grouping]) -> set[str]:
 
 @dataclass(frozen=True)
 class _Views(Generic[HowT]):
-    """Views of some results measured alike: `weighed` says whether labels count with their probabilities."""
+    """The same measurement of several views of results. `weighed` says whether labels are weighted by their
+    probabilities."""
 
     declared: StudyMeasures[HowT]
     how: HowT
     weighed: bool
 
     def units(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> dict[str, Units]:
-        """The units of some kinds, by default all; if `named`, those that the judge labelled have an `id`."""
+        """The units of some kinds, by default of all kinds. If `named`, units that the judge labelled have an `id`."""
         from overton.studies.units import join_facets, with_facets
 
         items, columns = self.declared.items, self.declared.facets
@@ -378,7 +384,7 @@ class _Views(Generic[HowT]):
         return made | {kind: join_facets(made[kind], items.facets, view.items) for kind in grouped}
 
     def frame(self, view: Results, kinds: Collection[str] = (), *, named: bool = False) -> Frame:
-        """These units, and the rule for intervals."""
+        """The units of a view, with the rule for intervals."""
         from overton.statistics.jackknife import Jackknife
         from overton.studies.grouping import Frame
 
@@ -392,14 +398,15 @@ class _Views(Generic[HowT]):
         return Frame(units, measures, rule)
 
     def rows_of_design(self, frame: Frame) -> Iterator[EstimateRow]:
-        """The rows of the design."""
+        """The rows of numbers from the design."""
         declared = self.declared
         yield from frame.rows(declared.groupings)
         yield from frame.rows(grouping.within(facet) for facet in declared.facets for grouping in declared.by_facet)
         yield from self.optional_rows(frame)
 
     def rows_of_views(self, results: Results, frame: Frame, spared: Frame) -> Iterator[EstimateRow]:
-        """The rows of the view without malformed replies (`spared`) and of null conditions, and differences."""
+        """The rows of the view without malformed replies (`spared`), of null conditions, and of differences from null
+        conditions."""
         declared = self.declared
         if declared.faultless is None or spared.units is not frame.units:
             yield from spared.rows(self.groupings_without_faults(frame))
@@ -409,39 +416,40 @@ class _Views(Generic[HowT]):
             yield from frame.between_conditions(measure)
 
     def rows_against(self, null: Null, results: Results, frame: Frame) -> Iterator[EstimateRow]:
-        """Measures in a null condition, and their differences from it: all if it only reads the design's records in
-        another way, otherwise those that it is the null of."""
+        """Measures in a null condition, and the differences of the design's measures from these. A null condition with
+        a `view` has all compared measures; otherwise it has only the measures that it declares."""
         if not null.has_view(results):
             return
         compared = self.declared.compared
         measures = [measure for measure in compared if null.view is not None or null.measures(measure.name)]
         try:
             units = self.units(null.alone(results), _kinds([Grouping(measures)]))
-        except InputError:  # if all of its calls failed, say
+        except InputError:  # for example, all of its calls failed
             return
         other = replace(frame, units=units, variant=f"{PREFIX}{null.name}")
         known = [measure for measure in measures if frame.has(measure) and other.has(measure)]
         yield from frame.against(other, known, null.nothing)
 
     def optional_rows(self, frame: Frame) -> Iterator[EstimateRow]:
-        """Optional measures of those models and conditions of which a unit has a value of any."""
+        """Optional measures, for models and conditions in which a unit has a value of at least one of them."""
         measures = [measure for measure in self.declared.optional if measure in frame.measures]
         rows = list(frame.estimates(measures))
         some = {(row.model, row.condition) for row in rows if row.clusters}
         yield from (row for row in rows if (row.model, row.condition) in some)
 
     def without_faults(self, results: Results, frame: Frame) -> tuple[Results, Frame]:
-        """The view without malformed replies, and its frame; the same units if there are none."""
+        """The view without malformed replies, and its frame. If no reply is malformed, the units are the same object as
+        in the design."""
         left, units = self.declared.rows().without_faults(results), frame.units
         if left is not results:
             others = any(other.faultless for other in self.declared.others)
             try:
                 units = self.units(left, () if others else _kinds(self.groupings_without_faults(frame)))
-            except InputError:  # no other reply is left
+            except InputError:  # all replies are malformed
                 left = results
         return left, replace(frame, units=units, variant="without_faults")
 
     def groupings_without_faults(self, frame: Frame) -> list[Grouping]:
-        """The headlines, or what the study names."""
+        """The groupings for the view without malformed replies: those that the study names, or the headlines."""
         groupings = self.declared.headlines if self.declared.faultless is None else self.declared.faultless
         return [grouping for grouping in groupings if frame.has_units(grouping)]

@@ -1,7 +1,7 @@
-"""How a study's numbers are shown and compared: what a study declares besides its measures.
+"""A study's declaration of how its numbers are displayed and compared.
 
-From both follow analyses of runs and tables, findings, profiles, sections of reports, comparisons and corrections by
-human labels: the platform takes them as `Measuring`.
+From this declaration and the study's measures Overton derives analyses, findings, profiles, report sections,
+comparisons and corrections by human labels. The result is a `Measuring`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from overton.studies.claims import Claims
 from overton.studies.document import TABLE_SCHEMA
 from overton.studies.frame import Analysis, place_in_rows
 from overton.studies.items import title_of
-from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, Position, UnreadRecords
 from overton.studies.measures import key_in
 from overton.studies.probabilities import probability_notes, weighing_notes
 from overton.studies.results import Results
-from overton.studies.sections import Exhibits, Section, TrialTable, record_table
+from overton.studies.sections import Exhibits, Section, Table, TrialTable, record_table
 from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.study_measures import HowT, StudyMeasures
 from overton.studies.tables import RawTable, TableField, TableKind, columns_of_record
@@ -31,21 +31,26 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.chapters import Chapters
     from overton.studies.contributions import Sides
-    from overton.studies.layouts import SectionOf
+    from overton.studies.layouts import OverviewColumn, SectionOf
     from overton.studies.precision import Blocks
     from overton.studies.reproduction import Reproduction
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
+_MOST_HEADLINES = 4
+"""The largest number of headlines in the table on a run's first screen, unless the study declares the table's
+columns."""
+
 _REPLY = "reply"
-"""The column of records with what the model said."""
+"""The column of records with the model's reply."""
 
 
 def _kind_of(record: type[msgspec.Struct]) -> TableKind:
-    """Tables with the columns of a record, of which those without a default are needed."""
-    model = TableField("model", "name", "whose answers they are", together=True, added=True, usual="unnamed")
+    """The kind of table with the columns of a record. Columns without a default are required."""
+    model = TableField("model", "name", "model that gave the answers", together=True, added=True, usual="unnamed")
     needed = {own.name for own in msgspec.structs.fields(record) if own.required}
     columns = [
         TableField.of(record, name, needed=name in needed, added=name not in needed)
@@ -59,40 +64,50 @@ _NO_CLAIMS = Claims((), counts="")
 
 @dataclass(frozen=True)
 class StudyReport(Generic[HowT, Record]):
-    """How the numbers of a study's measures are shown. All but the first two have defaults.
+    """How the numbers of a study's measures are displayed. All fields except the first two have defaults.
 
     measures  the measures
-    summary   what the report is about, in a sentence
-    record    the type of its records
-    claims    the sentences that they may support
-    layouts   `layouts(analysis)` gives the report's sections as layouts. By default there is one section, 'measures',
-              with all measures by model and by facet. It charts the first headline by item if items have numbers of it
-    sections  `sections(analysis, judged, items)` gives the sections themselves; `judged` says who judged, and `items`
-              are what was asked about, if that is known
-    answers   `answers(results, analysis)` gives the answers to browse, of results with items: by default records with
-              their column `reply`, if there is one
-    warnings  `warnings(results, analysis)` gives sentences to be read first, besides those on the judge and on forms
-    subject   the thing that a judge's labels say something about ('any model's stances'), by default the first headline
-    form      a sentence on what it means if a grammar held answers to a form, '' if none could
-    judges    who judged, a line each
-    weighed   what token probabilities are used for, if there are any
-    corrects  the kinds of labels on which corrected numbers rest, by default those of the first question
-    facets    the facets of items by which `sections` have tables, as layouts say themselves: a section has the others
-    alone     a sentence for each section whose numbers human labels do not correct, by its key
-    kinds     the kinds of tables made elsewhere that can be measured, by default the records: `read` reads one as
-              records, by default one of the first kind, and `tables` describes them
-    figures   the few numbers shown where there is little room, by name: by default headlines
-    value     one number for the records of one item in one condition, which `meaning` explains: by default the first
-              headline. `columns` are those of records that people read first
-    counts    answers that figures do not show, as `Headline.answers`; by default labels that the judge did not give
-    judge     `judge(figure, options)` gives the role on whose labels a figure or a count of answers rests in a run with
-              these options; by default the role of its measure
-    unread    replies that could not be read; by default the judge's labels, from the table 'counts'
+    summary   the subject of the report, in a sentence
+    record    the class of the study's records
+    claims    the sentences that the measures may support
+    layouts   `layouts(analysis)` gives the layouts of the report's sections. By default there is one section,
+              'measures', with all measures by model and by facet. If the first headline has numbers by item, the
+              section also has a chart of these numbers
+    sections  `sections(analysis, judged, items)` gives complete sections in place of layouts; `judged` describes the
+              judges, and `items` are the run's items, if known
+    chapters  the questions that the report answers, each with the keys of the sections that answer it
+    answers   `answers(results, analysis)` gives the answers to browse, if the results have items. By default these are
+              the records, if they have a column `reply`
+    warnings  `warnings(results, analysis)` gives sentences that readers should see first, in addition to those on the
+              judge and on reply formats
+    subject   the quantity that depends on a judge's labels ('any model's stances'), by default the first headline
+    form      a sentence on the effect of constrained decoding on the answers, '' if the study does not use it
+    judges    gives one line for each judge
+    weighed   the word that begins a sentence about the numbers that may be computed from token probabilities
+    corrects  the kinds of labels that corrected numbers depend on, by default those of the first question
+    facets    the facets of items by which `sections` already have tables. Overton adds a section for the other facets.
+              If there are `layouts`, Overton finds the facets with tables itself
+    alone     a sentence for each section whose numbers human labels do not correct, by the section's key
+    kinds     the kinds of tables made outside Overton that can be measured, by default the records. `read` reads such a
+              table as records; by default, Overton reads a table of the first kind. `tables` describes the tables
+    overview  `overview(analysis)` gives the columns of the table on a run's first screen, by default at most four
+              headlines, and one column on refusals and malformed replies
+    figures   the few numbers shown where space is limited, by name; by default the headlines
+    value     one number for the records of one item in one condition, by default the first headline. `meaning` explains
+              the number. `columns` are the most important columns of records, which displays show first
+    position  the column of records with the model's position, if a position can change
+    counts    counts of answers that figures leave out, as in `Headline.answers`; by default labels that could not be
+              parsed from a judge's reply
+    judge     `judge(figure, options)` gives the role whose labels a figure or a count of answers depends on in a run
+              with these options; by default the role of the figure's measure
+    unread    counts of replies that could not be parsed; by default, counts of the judge's labels from the table
+              'counts'
     trial     the column of records that names the trial, '' if trials are not repeated
-    said      measures besides the headlines whose differences from null conditions are put into sentences
-    harmless  options that change only how sure a number is, or which numbers there are
-    prompts   how the names of the judge's prompts start
-    replies   what the model's replies are called, in the plural
+    said      further measures, in addition to the headlines, whose differences from null conditions get a sentence
+    harmless  options in which compared runs may differ: they change the precision of numbers or add numbers, but do not
+              change the meaning of a number
+    prompts   the start of the names of the judge's prompts
+    replies   the plural word for the model's replies
     few, reported, joined, apart, reproductions, folders, blocks, without  as in `Comparing`, `Measuring` and `Exhibits`
     """
 
@@ -102,15 +117,18 @@ class StudyReport(Generic[HowT, Record]):
     claims: Claims = _NO_CLAIMS
     layouts: Callable[[Analysis], Sequence[SectionOf]] | None = None
     sections: Callable[[Analysis, str, Sequence[Any]], Sequence[Section]] | None = None
+    chapters: Chapters = field(default_factory=dict)
     answers: Callable[[Results, Analysis], TrialTable | None] | None = None
     subject: str = ""
     kinds: tuple[TableKind, ...] = ()
     read: Callable[[RawTable, HowT], pl.DataFrame] | None = None
     tables: str = ""
+    overview: Callable[[Analysis], Sequence[OverviewColumn]] | None = None
     figures: Callable[[Analysis], Iterator[tuple[str, Estimate]]] | None = None
     value: Callable[[Sequence[Record]], float] | None = None
     meaning: str = ""
     columns: tuple[str, ...] = ()
+    position: Position | None = None
     harmless: tuple[str, ...] = ("trials", "retest")
     form: str = ""
     prompts: str = ""
@@ -136,8 +154,8 @@ class StudyReport(Generic[HowT, Record]):
     without: Callable[[Analysis], tuple[str, ...]] = lambda analysis: ()
 
     def __post_init__(self) -> None:
-        """Tables of records can be measured. Findings count what intervals are over, and leave out the same condition
-        as keys."""
+        """Set defaults. By default, tables of records can be measured. Findings count the clusters that intervals are
+        over, and do not name the condition that keys do not name."""
         items, plain = self.claims.items or self.measures.clusters, self.claims.plain or self.measures.plain
         object.__setattr__(self, "claims", replace(self.claims, items=items, plain=plain))
         if not self.kinds and self.record is not None:
@@ -148,7 +166,7 @@ class StudyReport(Generic[HowT, Record]):
 
     @property
     def measuring(self) -> Measuring[Analysis, Record]:
-        """The form in which the platform takes it."""
+        """The declaration as a `Measuring`."""
         measures = self.measures
         return Measuring(
             how=measures.how,
@@ -161,6 +179,8 @@ class StudyReport(Generic[HowT, Record]):
             unread=self.unread or (_count_unread if self._has_judge else None),
             sections=lambda analysis: self._sections(analysis, "", ()),
             exhibits=self.exhibits,
+            overview=self._overview,
+            chapters=self.chapters,
             profile=self.claims.profiling if any(claim.profile for claim in self.claims.claims) else None,
             comparing=Comparing(
                 measures.clusters,
@@ -195,11 +215,13 @@ class StudyReport(Generic[HowT, Record]):
                 answers=self.counts or self._count_answers,
                 judge=self.judge or (lambda figure, options: self._judge(figure)),
                 judge_prompts=self.prompts,
+                position=self.position,
+                measures=tuple(each for each in measures.declared.values() if each.leads and not each.variant),
             ),
         )
 
     def exhibits(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
-        """The study's part of a report."""
+        """The part of a report that the study gives."""
         judges = self.judges_of(results, analysis)
         subject = self.subject or f"any model's {self.measures.first_headline.title.lower()}"
         return Exhibits(
@@ -217,7 +239,7 @@ class StudyReport(Generic[HowT, Record]):
         )
 
     def judges_of(self, results: Results, analysis: Analysis) -> list[str]:
-        """Who judged, and how far they agree with people and with themselves, a line each."""
+        """One line for each judge: its name, and its agreement with people and with itself."""
         if not self._has_judge:
             return []
         repeated = self_agreement_lines(analysis.self_agreement) if self.measures.repeats else ()
@@ -229,13 +251,13 @@ class StudyReport(Generic[HowT, Record]):
 
     @property
     def _columns(self) -> tuple[str, ...]:
-        """The trial, its labels, and the failure."""
+        """The columns of the trial's name, its labels, the failure, and the reply."""
         known = self.record.__struct_fields__ if self.record is not None else ()
         labels = (column for question in self.measures.questions for column in question.columns)
         return tuple(name for name in (self.trial, *labels, "failure", _REPLY) if name in known)
 
     def _results(self, table: RawTable, how: HowT) -> Results:
-        """The records of a table that was made elsewhere."""
+        """The records in a table made outside Overton, as results."""
         from overton.studies import table_frames
 
         return Results(self.read(table, how) if self.read else table_frames.read(self.kinds[0], table))
@@ -257,8 +279,23 @@ class StudyReport(Generic[HowT, Record]):
         layouts = [*layouts, *facets_of(measures, analysis, layouts, ())]
         return make_report(layouts, analysis, measures.plain, judged=judged, faults=(self.replies, "Condition", ""))
 
+    def _overview(self, analysis: Analysis) -> Table | None:
+        """The table on a run's first screen, with the declared columns, or with the headlines without their
+        variants."""
+        from overton.studies.layouts import MeasureColumn, make_overview
+
+        declared = self.measures.declared
+        variants = {name for name, measure in declared.items() if measure.variant}
+        headlines = [name for name, measure in analysis.measures.items() if measure.headline and name not in variants]
+        columns = (
+            [MeasureColumn(name) for name in headlines[:_MOST_HEADLINES]]
+            if self.overview is None
+            else self.overview(analysis)
+        )
+        return make_overview(columns, analysis, self.measures.plain)
+
     def _records(self, results: Results, analysis: Analysis) -> TrialTable | None:
-        """The records, if they have replies, by everything that has only a few values."""
+        """The records to browse, if they have replies. Readers can filter by labels and by columns with few values."""
         records, items, labels = results.records, self.measures.items, self.measures.questions.label_columns
         if _REPLY not in records.columns or self.record is None:
             return None
@@ -276,14 +313,15 @@ class StudyReport(Generic[HowT, Record]):
         return next((measure.judge for measure in self.measures.declared.values() if measure.judge), "judge")
 
     def _judge(self, key: str) -> str:
-        """The role on whose labels a measure or a count rests; replies that could not be read are the model's own."""
+        """The role whose labels a measure or a count depends on. '' for 'answers_unread', because it counts the model's
+        own replies."""
         measure = self.measures.measure_of(key)
         if measure is not None:
             return measure.judge
         return "" if key == "answers_unread" else self._role
 
     def _count_answers(self, records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
-        """Labels for which the judge gave no readable reply."""
+        """The number of labels that could not be parsed from a judge's reply, and of all labels."""
         questions = self.measures.questions
         if not questions.questions:
             return
@@ -295,7 +333,7 @@ class StudyReport(Generic[HowT, Record]):
         )
 
     def _place(self, measure: str, model: str) -> tuple[str, ...]:
-        """Where the JSON has a headline in some condition: among its rows."""
+        """The location of a headline in the JSON, which is among the rows. () if it is not there."""
         found = self.measures.measure_of(measure)
         if found is None or found.signed or found.variant:
             return ()
@@ -305,7 +343,8 @@ class StudyReport(Generic[HowT, Record]):
 def figures_by_setting(
     figures: Mapping[str, tuple[str, str | None]], plain: str
 ) -> Callable[[Analysis], Iterator[tuple[str, Estimate]]]:
-    """Figures of each model and condition: by their names a measure, and what a difference is from."""
+    """Figures of each model and condition. `figures` maps each figure's name to a measure and a condition. If the
+    condition is not None, the figure is the difference from that condition."""
 
     def made(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
         for model, condition in analysis.settings:
@@ -317,7 +356,7 @@ def figures_by_setting(
 
 
 def _count_unread(analysis: Analysis) -> Iterator[UnreadRecords]:
-    """The judge's labels that could not be read, from the table 'counts'."""
+    """The number of a judge's labels that could not be parsed, from the table 'counts'."""
     role = next((measure.judge for measure in analysis.measures.values() if measure.judge), "")
     for model in analysis.models:
         tallies = [row for row in analysis.counts["counts"] if (row["model"], row["facet"]) == (model, None)]

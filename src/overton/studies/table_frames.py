@@ -1,4 +1,5 @@
-"""From a table as it was opened, or a frame from Python, to one with typed columns; wrong cells are given by place."""
+"""Conversion of an opened table, or of a data frame in Python, to typed columns. Messages about wrong cells give their
+location."""
 
 from __future__ import annotations
 
@@ -31,11 +32,11 @@ _ROWS_NAMED = 5
 
 
 def read(table: TableKind, raw: RawTable) -> pl.DataFrame:
-    """The table with typed columns under our names, checked; blank rows are left out.
+    """A table with typed columns and Overton's column names, after all checks. Blank rows are left out.
 
     Raises:
-        InputError: columns that are missing or occur twice, and by row (in a CSV by line): cells that are no value
-            of their column, and rows that break a rule.
+        InputError: columns are missing or repeated, cells have invalid values, or rows break a rule. Problems name the
+            row, or the line in a CSV.
     """
     found = _found(table, raw)
     present = [column for column in table.columns if column.name in found.columns]
@@ -51,7 +52,7 @@ def read(table: TableKind, raw: RawTable) -> pl.DataFrame:
 
 
 def _completed(table: TableKind, typed: pl.DataFrame) -> pl.DataFrame:
-    """The table with missing columns added if they are `added`, and empty cells filled with what is usual."""
+    """The table with missing `added` columns, and with `usual` values in empty cells."""
     made = []
     for column in table.columns:
         usual = [] if column.usual == () else column.usual
@@ -63,13 +64,15 @@ def _completed(table: TableKind, typed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _readable(column: TableField, dtype: pl.DataType) -> bool:
-    """Whether a column of this type can hold what it should: lists are no texts, say."""
+    """Whether a column of this data type can hold the values that `column` requires. For example, a column of lists
+    cannot hold texts."""
     cells = dtype.inner if column.kind == "names" and isinstance(dtype, pl.List | pl.Array) else dtype
     return cells.is_numeric() or isinstance(cells, _PLAIN)
 
 
 def _found(table: TableKind, raw: RawTable) -> pl.DataFrame:
-    """The columns that are read, as they are, after the number of each row; blank rows are left out."""
+    """The columns to read, unconverted and under Overton's names, after a column with row numbers. Blank rows are left
+    out."""
     table.refuse_missing(raw.name, raw.columns)
     frame = raw.frame()
     names = {table.ours(name): name for name in reversed(frame.columns)}
@@ -77,14 +80,15 @@ def _found(table: TableKind, raw: RawTable) -> pl.DataFrame:
     ours = [column.name for column in table.columns if column.name in names]
     own = [] if raw.suffix != ".parquet" or not table.others else frame.columns
     others = [name for name in own if name in names and name not in (*ours, _ROW, "")]
-    # By column and not by expression: in an expression a name such as '*' stands for all columns.
+    # Select by column and not by expression, because in an expression a name such as '*' means all columns.
     kept = [frame.get_column(names[name]).rename(name) for name in (*ours, *others)]
     numbered = pl.DataFrame(kept).with_row_index(_ROW)
     return numbered.filter(~pl.all_horizontal(pl.col(ours).is_null()))
 
 
 def _typed(column: TableField, raw: pl.Series) -> pl.Series:
-    """The column in its own type; cells that do not fit become null, which `_wrong` distinguishes from empty ones."""
+    """The column converted to its own type. Cells that cannot be converted become null; `_wrong` distinguishes them
+    from empty cells."""
     own = _TYPES[column.kind]
     if not _readable(column, raw.dtype):
         return pl.Series(raw.name, [None], own).new_from_index(0, len(raw))
@@ -122,7 +126,7 @@ def _whole(text: pl.Series) -> pl.Series:
 
 
 def _mapped(text: pl.Series, known: Mapping[str, str | bool], own: pl.DataType) -> pl.Series:
-    """What each word that occurs means, null if that is not known."""
+    """The value that each word means, null for unknown words."""
     meant = {word: known.get(_spelling(word)) for word in text.unique().drop_nulls()}
     if all(word == ours for word, ours in meant.items()):
         return text.cast(own)
@@ -144,7 +148,7 @@ def _lists(column: TableField, raw: pl.Series) -> pl.Series:
 
 
 def _wrong(column: TableField, raw: pl.Series, typed: pl.Series) -> pl.Series | None:
-    """Which cells are no values of the column; None if all are."""
+    """For each cell, whether its value is invalid for the column; None if all values are valid."""
     empty, bad = typed.null_count(), []
     if empty and (column.filled or (column.together and empty < len(typed))):
         bad.append(typed.is_null())
@@ -161,7 +165,7 @@ def _wrong(column: TableField, raw: pl.Series, typed: pl.Series) -> pl.Series | 
 
 
 def _blank(column: TableField, raw: pl.Series) -> pl.Series:
-    """Which cells are empty, or say that nothing is known."""
+    """For each cell, whether it is empty or contains a word for an unknown value."""
     if not _readable(column, raw.dtype) or raw.dtype.is_nested():
         return raw.is_null()
     return (
@@ -170,7 +174,7 @@ def _blank(column: TableField, raw: pl.Series) -> pl.Series:
 
 
 def _by_cell(table: TableKind, found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
-    """Every wrong cell by row, or the first of them if there are many."""
+    """A problem for every wrong cell, by row; only the first if there are many."""
     checks = [
         *(
             (column.name, _wrong(column, found[column.name], typed[column.name]), column.demand())
@@ -196,7 +200,7 @@ def _said(value: object, must: str) -> str:
 def _by_column(
     present: Sequence[TableField], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable
 ) -> Iterator[Problem]:
-    """The first wrong value of each column, with the rows of all wrong values."""
+    """A problem for each column with wrong values: its first wrong value, and the rows of all wrong values."""
     for column in present:
         bad = _wrong(column, found[column.name], typed[column.name])
         if bad is None:
@@ -210,13 +214,13 @@ def _by_column(
 
 
 def _rows(numbers: pl.Series) -> str:
-    """Rows for a message; of many only the first few."""
+    """The numbers of rows for a message; only the first few if there are many."""
     shown = list_names([str(number + 1) for number in numbers.head(_ROWS_NAMED)], _ROWS_NAMED, len(numbers))
     return f"{'row' if len(numbers) == 1 else 'rows'} {shown}"
 
 
 def _repeated(once: Once, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
-    """Rows that occur twice, with the place of the first."""
+    """A problem for each row that repeats an earlier row, with the earlier row's location."""
     keys = []
     for number, names in enumerate(once.columns):
         several = [name for name in ((names,) if isinstance(names, str) else names) if name in typed.columns]
@@ -235,12 +239,13 @@ _PLURALS = {"whole": "whole numbers", "number": "numbers", "flag": "true and fal
 
 
 def check(table: TableKind, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
-    """A frame from Python with typed columns, including those that are `added`; no others, and none that is empty.
+    """Check a data frame from Python, and return it with typed columns, including those that are `added`. Other columns
+    are dropped.
 
-    `needed` are columns that must be present besides.
+    `needed` are further required columns.
 
     Raises:
-        InputError: every problem found, under the table's name.
+        InputError: the data frame is empty, or has problems. All of them are reported under the table's name.
     """
     wanted = dict.fromkeys((*table.needed, *needed))
     if missing := [name for name in wanted if name not in frame.columns]:
@@ -272,14 +277,14 @@ def _refuse(problems: Sequence[Problem]) -> None:
 
 
 def _cast(table: TableKind, column: TableField, values: pl.Series) -> tuple[pl.Series, list[Problem]]:
-    """The column in its own type, or why that is not possible."""
+    """The column converted to its own type, and a problem if this is not possible."""
     try:
         if _other(column, values):
             raise pl.exceptions.InvalidOperationError(str(values.dtype))
         made = values.cast(_TYPES[column.kind])
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or [""])[0][:200]
-        reason = f"contains other values than {_PLURALS.get(column.kind, 'texts')}, of another kind: {said}"
+        reason = f"contains values other than {_PLURALS.get(column.kind, 'texts')}: {said}"
         return values, [Problem(table.name, column.name, reason)]
     if column.kind == "name" and (made == "").any():
         made = made.replace("", None)
@@ -287,7 +292,7 @@ def _cast(table: TableKind, column: TableField, values: pl.Series) -> tuple[pl.S
 
 
 def _other(column: TableField, values: pl.Series) -> bool:
-    """Columns that a cast would misread: lists as texts, fractions as whole numbers, texts as lists."""
+    """Whether a cast would misread the column: lists as texts, fractions as whole numbers, or texts as lists."""
     if not _readable(column, values.dtype):
         return True
     if column.kind == "names":
@@ -299,11 +304,11 @@ def _other(column: TableField, values: pl.Series) -> bool:
 
 def _wrong_values(column: TableField, values: pl.Series) -> Iterator[str]:
     if (column.filled or column.together) and values.null_count():
-        yield "is empty in some row"
+        yield "is empty in at least one row"
     if column.known:
         strange = values.unique().drop_nulls()
         strange = strange.filter(~strange.is_in(column.known)).sort().head(_SHOWN)
-        yield from (f"{value!r} is none of {', '.join(column.known)}" for value in strange)
+        yield from (f"{value!r} is not one of {', '.join(column.known)}" for value in strange)
     low, high = column.least, column.most
     outside = (low is not None and (values < low).any()) or (high is not None and (values > high).any())
     if outside or (column.kind == "number" and not values.is_finite().all()):

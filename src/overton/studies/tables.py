@@ -1,7 +1,7 @@
-"""Tables that were made elsewhere, declared once: reading, checks and documentation derive from a list of columns.
+"""Declarations of tables made outside Overton. Reading, checks and documentation all use one list of columns.
 
-Columns that a study's records have too are declared there: `TableKind.of` takes them from the record's fields. A study
-touches no files: its host opens a table and hands it over as a `RawTable`.
+If a study's records also have a column of the table, `TableKind.of` takes the column's declaration from the record's
+field. Studies never open files. Overton opens a table and passes it to the study as a `RawTable`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 RECORDS_KEY, RECORDS_FORMAT = "overton.records", 1
-"""The key under which the outcome table's file gives its format, and the format that this version reads and writes."""
+"""The key for the format number in the outcome table's file, and the format number that this version reads and
+writes."""
 
 
 Kind = Literal["name", "text", "whole", "number", "flag", "names"]
@@ -36,20 +37,21 @@ _KINDS: Mapping[Kind, str] = {
 }
 
 FLAG_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-"""The words for true and false in a cell of text, in lower case."""
+"""The words for true and false in a cell with text, in lower case."""
 
 
 def describe_missing(missing: Iterable[str], what: str, needed: Iterable[str]) -> str:
-    """The problem of a table of `what` ('pairs') without these columns of those that it needs."""
+    """The message about a table of `what` ('pairs') that lacks required columns."""
     return f"has no column {', '.join(missing)}; a table of {what} has {', '.join(needed)}"
 
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table as it was opened, before anything in it is trusted.
+    """An opened table whose contents have not been checked yet.
 
-    `name` is what problems call it: its path. In a '.csv' (`suffix`) every cell is a text, an empty one null, and rows
-    are named by their lines. `frame()` reads it whole; it raises InputError if that is not possible.
+    `name` is the table's name in problems: its path. If `suffix` is '.csv', every cell is a text, an empty cell is
+    null, and messages refer to rows by their line. `frame()` reads the whole table; it raises InputError if that is not
+    possible.
     """
 
     name: str
@@ -58,14 +60,16 @@ class RawTable:
     frame: Callable[[], pl.DataFrame]
 
     def place(self, row: int) -> str:
-        """What users call the row with this index from 0."""
+        """The location of a row in messages, from its index (from 0)."""
         return f"line {row + 2}" if self.suffix == ".csv" else f"row {row + 1}"
 
     def mapping(self, key: str, value: str) -> dict[str, str]:
-        """The cell in the column `value` for each in the column `key`, in the order of rows; trimmed.
+        """A mapping from the cells of column `key` to those of column `value`, in the order of rows, with spaces
+        trimmed.
 
         Raises:
-            InputError: a column is missing, a cell is empty, or a key is listed twice; names every such row.
+            InputError: a column is missing, a cell is empty, or a key is listed twice. The message names every such
+                row.
         """
         if missing := [name for name in (key, value) if name not in self.columns]:
             reason = f"has no column {' and '.join(missing)}; a table of {value}s has {key}, {value}"
@@ -88,20 +92,20 @@ class RawTable:
 
 @dataclass(frozen=True)
 class JoinedTable(RawTable):
-    """Several tables, one below the other; a column that one of them lacks is empty there."""
+    """Several tables, concatenated. If a table lacks a column, its cells in that column are empty."""
 
     tables: tuple[RawTable, ...] = ()
 
     @classmethod
     def of(cls, name: str, tables: Sequence[RawTable]) -> JoinedTable:
-        """These tables as one, which problems call `name`."""
+        """Join tables. Problems refer to the whole as `name`."""
         columns = tuple(dict.fromkeys(column for each in tables for column in each.columns))
         suffixes = {each.suffix for each in tables}
         suffix = suffixes.pop() if len(suffixes) == 1 else ""
         return cls(name, suffix, columns, lambda: _joined(tables), tuple(tables))
 
     def place(self, row: int) -> str:
-        """The table that has the row with this index, and what users call the row there."""
+        """The name of the table with this row, and the row's location in that table."""
         for each in self.tables:
             height = each.frame().height
             if row < height:
@@ -120,14 +124,14 @@ def _joined(tables: Sequence[RawTable]) -> pl.DataFrame:
 class _CellRules:
     """Rules for the cells of a column.
 
-    needed    a table without the column is not of its kind
-    words     other words for the values that a name may have, such as {'neither': 'baseline'}
+    needed    whether a table must have the column
+    words     other words for the allowed values of a name, such as {'neither': 'baseline'}
     least, most   bounds of a number
-    none      words that mean the same as an empty cell, in lower case
-    aliases   names that others give the column
-    must      the demand on a cell, if that does not follow from the rest
-    hollow    an empty cell of text is an empty list; otherwise it means that nothing is known
-    added     if it is missing, it is added for measures, with the value `usual`, which also fills empty cells
+    none      words in lower case that mean the same as an empty cell
+    aliases   other names of the column
+    must      the requirement on a cell, if the other rules do not describe it
+    hollow    whether an empty cell of text is an empty list; otherwise its value is unknown
+    added     whether Overton adds the column if it is missing, with the value `usual`, which also fills empty cells
     """
 
     needed: bool = False
@@ -144,29 +148,32 @@ class _CellRules:
 
 @dataclass(frozen=True)
 class ColumnRules(_CellRules):
-    """Rules for a record's field as a column of a table that was made elsewhere, beyond those of the field's type.
+    """Rules for a record's field as a column of a table made outside Overton, in addition to those of the field's type.
 
-    They follow the field's meaning, as in `Annotated[float, means("..."), ColumnRules(least=0, most=1)]`. `help`
-    is the meaning in such a table, if it differs. With `text`, cells are texts and not names. `known` replaces the
-    values of a `Literal`, and `usual` the field's default.
+    The rules follow the field's meaning, as in `Annotated[float, means("..."), ColumnRules(least=0, most=1)]`. `help`
+    is the column's meaning in such a table, if it differs from the field's meaning. With `text`, cells are texts and
+    not names. `known` replaces the values of a `Literal`, and `usual` the field's default. A `newer` column was added
+    after the start of some runs that users can still continue. Overton writes such a column only if a row has a value
+    in it, so these runs keep their columns. Measures do not require `newer` columns.
     """
 
     help: str = ""
     text: bool = False
     known: tuple[str, ...] | None = None
+    newer: bool = False
 
 
 @dataclass(frozen=True)
 class TableField(_CellRules):
-    """A column: what it contains, and what its cells may be.
+    """A column of a table: its contents, and the rules for its cells.
 
-    name      as measures know it
+    name      the column's name in measures
     kind      'name': a short text, trimmed, null if it is empty. 'text': unchanged. 'whole', 'number': finite.
               'flag': true or false. 'names': a list, separated by spaces in a cell of text
-    help      what it contains, in a few words
-    filled    no cell may be empty; `together`: all are, or none is
-    known     the values that a name may have, in upper or lower case, '-', '_' or ' ' between words
-    lists     reads lists from a column in another format than the kind's: null if a cell cannot be read
+    help      the contents, in a few words
+    filled    no cell may be empty. With `together`, either all cells of the column are empty or none
+    known     the allowed values of a name, in upper or lower case, with '-', '_' or ' ' between words
+    lists     a function that reads lists from a column in another format; a cell that it cannot read becomes null
     """
 
     name: str
@@ -179,20 +186,20 @@ class TableField(_CellRules):
 
     @classmethod
     def of(cls, record: type[msgspec.Struct], name: str, *, completed: bool = False, **changes: Any) -> TableField:
-        """The column of a record's field, with `changes`.
+        """The column for a record's field, with `changes` to the declaration.
 
-        The field's type gives the kind, the values that it may have, and bounds (`ge` and `le` of `msgspec.Meta`). A
-        needed column must be filled, if its field cannot be None. In a table that is `completed`, each column that is
-        not needed is added, with the field's default.
+        The field's type gives the kind, the allowed values, and bounds (`ge` and `le` of `msgspec.Meta`). A required
+        column must be filled, unless its field can be None. In a table that is `completed`, each missing optional
+        column is added, with the field's default.
 
         Raises:
-            TypeError: the field has no meaning, or its type is that of no column.
+            TypeError: the field has no meaning, or a column cannot have its type.
             KeyError: the record has no such field.
         """
         return replace(_declared(record, name).column(completed=completed), **changes)
 
     def values(self) -> str:
-        """The values that it can have, '' if they are not limited."""
+        """The allowed values in words; '' if there is no limit."""
         if self.known:
             return ", ".join(dict.fromkeys((*self.known, *self.words)))
         if self.least is None and self.most is None:
@@ -206,7 +213,7 @@ class TableField(_CellRules):
         return f"between {self.least:g} and {self.most:g}"
 
     def demand(self) -> str:
-        """What a cell must be: 'must be a number between 0 and 1'."""
+        """The requirement on a cell, such as 'must be a number between 0 and 1'."""
         if self.must:
             return self.must
         empty = "" if self.filled else ", or empty"
@@ -225,11 +232,12 @@ class TableField(_CellRules):
 
 @dataclass(frozen=True)
 class Rule:
-    """What must be true of a row as a whole, in a table with all columns involved: `broken()` is true for those that
-    break the rule.
+    """A condition on rows. It applies to tables that have all columns of the condition. `broken()` is true for rows
+    that violate it.
 
-    The cell in `column` is shown, with what it `must` be. For a frame, whose rows have no places, `in_frame` is said,
-    separately for each value of the column `of` if one is named.
+    The message about a file shows the cell in `column` and states what the cell `must` be. A data frame's rows have no
+    locations, so the message about a data frame is `in_frame`. If `of` names a column, the message about a data frame
+    is repeated for each value of that column.
     """
 
     column: str
@@ -239,7 +247,7 @@ class Rule:
     of: str = ""
 
     def breaking(self, table: pl.DataFrame) -> pl.Series | None:
-        """Which rows break it, None if none does."""
+        """For each row, whether it violates the rule; None if no row does, or if columns are missing."""
         broken = self.broken()
         if not {self.column, *broken.meta.root_names()} <= set(table.columns):
             return None
@@ -249,10 +257,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class Once:
-    """No two rows are equal in these columns, as far as the table has them; of ('agent', 'model') the first not empty.
+    """A rule that no two rows are equal in these columns; columns that the table lacks are ignored. A group such as
+    ('agent', 'model') counts as one column: in each row, the first cell that is not empty.
 
-    `again` is said of the later row, '{first}' being the place of the earlier one; `in_frame` is said of a frame: if
-    it is '', measures detect it themselves.
+    The message about the later row is `again`, in which '{first}' is the location of the earlier row. The message about
+    a data frame is `in_frame`; if it is '', measures detect equal rows themselves.
     """
 
     columns: tuple[str | tuple[str, ...], ...]
@@ -261,7 +270,7 @@ class Once:
 
 
 class ColumnDoc(NamedTuple):
-    """The documentation of a column: its name, kind, whether it is needed, meaning, and values."""
+    """The documentation of a column: name, kind, whether it is required, meaning, and values."""
 
     column: str
     kind: str
@@ -272,14 +281,15 @@ class ColumnDoc(NamedTuple):
 
 @dataclass(frozen=True)
 class TableKind:
-    """A kind of table: what `overton analyze` reads from a file, and what measures take from Python.
+    """A kind of table. `overton analyze` reads it from a file, and measures in Python accept it as a data frame.
 
-    name       what a problem calls it if it came from no file: 'decisions'
-    columns    those that are read, in the order in which they are returned
-    rules      the rules for rows, and `once` for all of them; `checks` find more in a frame, once all else is right
-    others     whether other columns of a .parquet are kept, such as those of a run's records
-    completed  whether reading adds what is missing (`table_frames.read`); checking a frame always does
-    by_column  whether problems are reported by column, with their rows: for tables of tens of thousands of rows
+    name       the table's name in problems if the table is not a file: 'decisions'
+    columns    the columns to read, in the order of the result
+    rules      the rules for single rows. `once` is a rule that no two rows are equal. `checks` look for further
+               problems in a data frame that has no other problems
+    others     whether reading a .parquet file keeps further columns, such as those of a run's records
+    completed  whether reading a file adds missing columns (`table_frames.read`); checks of data frames always add them
+    by_column  whether problems are reported by column, with their rows, as is useful for tens of thousands of rows
     """
 
     name: str
@@ -293,7 +303,8 @@ class TableKind:
 
     @classmethod
     def of(cls, record: type[msgspec.Struct], name: str, columns: Iterable[str | TableField], **rest: Any) -> TableKind:
-        """A kind of table whose `columns`, in order, are fields of a record by name, or others.
+        """A kind of table. Each of its `columns`, in order, is given by the name of a record's field or by a
+        declaration.
 
         Raises:
             TypeError, KeyError: as `TableField.of`.
@@ -310,15 +321,15 @@ class TableKind:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The columns without which a table is not of this kind."""
+        """The columns that a table of this kind must have."""
         return tuple(column.name for column in self.columns if column.needed)
 
     def ours(self, name: str) -> str:
-        """Our name for a column that others name differently."""
+        """Overton's name of a column that may have one of its other names."""
         return next((column.name for column in self.columns if name in column.aliases), name)
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """The needed columns that are not among these."""
+        """The required columns that are not among `names`."""
         given = {self.ours(name) for name in names}
         return [name for name in self.needed if name not in given]
 
@@ -327,17 +338,17 @@ class TableKind:
         return not self.missing(raw.columns)
 
     def documented(self) -> tuple[ColumnDoc, ...]:
-        """The documentation of its columns, in order."""
+        """The documentation of the kind's columns, in order."""
         return tuple(
             ColumnDoc(column.name, _KINDS[column.kind], column.needed, column.help, column.values())
             for column in self.columns
         )
 
     def refuse_missing(self, place: str, names: Sequence[str]) -> None:
-        """Refuse a table with these columns if one is missing, or occurs twice.
+        """Raise an error if a required column is missing, or a column occurs twice.
 
         Raises:
-            InputError: if so.
+            InputError: a column is missing or repeated.
         """
         if missing := self.missing(names):
             raise InputError([Problem(place, "", describe_missing(missing, self.name, self.needed))])
@@ -349,22 +360,22 @@ class TableKind:
 
 
 def means(meaning: str) -> msgspec.Meta:
-    """The meaning of a record's field, as in `Annotated[int, means("from 1")]`: documentation takes it from there."""
+    """Declare the meaning of a record's field for documentation, as in `Annotated[int, means("from 1")]`."""
     return msgspec.Meta(description=meaning)
 
 
 def columns_of_record(record: type[msgspec.Struct]) -> tuple[ColumnDoc, ...]:
-    """The documentation of a record's columns, in order: each field's own description.
+    """The documentation of a record's columns, in order, from the declared meanings of its fields.
 
     Raises:
-        TypeError: a field has none.
+        TypeError: a field has no declared meaning.
     """
     return tuple(_declared(record, name).documented() for name in record.__struct_fields__)
 
 
 @dataclass(frozen=True)
 class _RecordField:
-    """A field of a record, as declared."""
+    """The declaration of a record's field."""
 
     name: str
     types: tuple[Any, ...]
@@ -398,7 +409,7 @@ class _RecordField:
         if len(self.types) > 1 or (self.kind in ("name", "names") and not all(map(_is_text, texts))):
             raise TypeError(f"the field {self.name!r} has a type that no column has")
         rules = self.rules
-        added = rules.added or (completed and not rules.needed)
+        added = rules.added or (completed and not rules.needed and not rules.newer)
         default = self.default if rules.usual is None and self.default is not msgspec.NODEFAULT else rules.usual
         return TableField(
             self.name,
@@ -451,11 +462,16 @@ def _declared(record: type[msgspec.Struct], name: str) -> _RecordField:
     )
 
 
+def newer_columns(record: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The `newer` columns, which a run writes only if a row has a value in them."""
+    return tuple(name for name in record.__struct_fields__ if _declared(record, name).rules.newer)
+
+
 def _is_text(hint: Any) -> bool:
     return hint is str or (get_origin(hint) is Literal and all(isinstance(value, str) for value in get_args(hint)))
 
 
 def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:
-    """A type without its annotations, and these."""
+    """A type without its annotations, and the annotations."""
     inner, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     return inner, extras

@@ -1,7 +1,7 @@
-"""A study some of whose texts are replaced: each of its functions runs with the replacements in force.
-
-So the texts belong to the study of an experiment, and to nothing else in the process. Two runs side by side may have
-different ones, in tasks and in threads.
+"""A study with some texts replaced. The replacements are in force only while one of the study's functions runs. So they
+affect only this study in this run, and no other code in the process. Parallel runs in tasks or threads may use
+different texts. No module may use a prompt while the module is being imported. Values computed from prompts are
+cached with `remembered`.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from overton.studies.sections import Exhibits
 from overton.studies.study import AnyStudy
 
 MOST_CHARACTERS = 200_000
-"""Most characters of a text that replaces another; the longest published prompt has 4,000."""
+"""The largest number of characters of a replacement; the longest published prompt has 4,000."""
 MOST_TEXTS = 1_000
-"""Most texts that are replaced."""
+"""The largest number of replacements."""
 _MOST_TOGETHER = 2**22
-"""Most characters of all of them."""
+"""The largest number of characters of all replacements."""
 _MOST_TIMES = 20
-"""Most times that a text may have one place: each is filled with a whole post or answer."""
+"""The largest number of times that a text may contain one placeholder. There is a limit because each occurrence may be
+filled with a whole post or answer."""
 _MOST_SHOWN = 10
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters and halves of surrogate pairs break terminals, tables and journals."""
 
 
 def with_texts(study: AnyStudy, texts: Mapping[str, str]) -> AnyStudy:
-    """The study with these texts, by their names in `Study.prompts`, in place of its own; itself if it has them.
+    """The study with replaced `texts`, by their names in `Study.prompts`. The study is unchanged if every text equals
+    the study's own.
 
     Raises:
-        InputError: a text cannot replace another; the problems' keys are the names.
+        InputError: a text cannot replace the study's own. The problems' keys are the names of the texts.
     """
     if study.replaced:
         raise ValueError(f"texts of {study.name} are replaced already")
@@ -57,12 +59,13 @@ def with_texts(study: AnyStudy, texts: Mapping[str, str]) -> AnyStudy:
 
 
 def problems_with(study: AnyStudy, own: Mapping[str, OwnText], texts: Mapping[str, str]) -> Iterator[Problem]:
-    """Why texts cannot replace a study's `own`; place and key of each problem are the study and the text's name."""
+    """The reasons why texts cannot replace a study's `own` texts. Each problem has the study as place and the text's
+    name as key."""
     if len(texts) > MOST_TEXTS:
-        yield Problem(study.name, "", f"{len(texts):,} texts are too many to replace; {MOST_TEXTS:,} are the most")
+        yield Problem(study.name, "", f"{len(texts):,} texts are too many to replace; the maximum is {MOST_TEXTS:,}")
         return
     if (together := sum(map(len, texts.values()))) > _MOST_TOGETHER:
-        yield Problem(study.name, "", f"the texts have {together:,} characters; {_MOST_TOGETHER:,} are the most")
+        yield Problem(study.name, "", f"the texts have {together:,} characters; at most {_MOST_TOGETHER:,} are allowed")
         return
     for name, text in texts.items():
         if (reason := _why_unfit(study, own, name, text)) is not None:
@@ -76,7 +79,7 @@ def _why_unfit(study: AnyStudy, own: Mapping[str, OwnText], name: str, text: str
     if not isinstance(known.value, str):
         return "is a list and not a text, and cannot be replaced"
     if len(text) > MOST_CHARACTERS:
-        return f"has {len(text):,} characters; {MOST_CHARACTERS:,} are the most"
+        return f"has {len(text):,} characters; at most {MOST_CHARACTERS:,} are allowed"
     if not text.strip():
         return "is empty"
     if found := _CONTROL.search(text):
@@ -85,7 +88,7 @@ def _why_unfit(study: AnyStudy, own: Mapping[str, OwnText], name: str, text: str
 
 
 def unknown_text(study: AnyStudy, own: Iterable[str], name: str) -> str:
-    """Why a name is none of a study's texts."""
+    """The message about a name that is not the name of a study's text."""
     names = sorted(own)
     if not names:
         return f"{study.name} has no texts that can be replaced"
@@ -102,7 +105,11 @@ def _why_places_differ(known: OwnText, text: str) -> str | None:
     if missing := sorted(wanted - places):
         reasons.append(f"lacks {' and '.join(spelled[place] for place in missing)}")
     for place in sorted(places - wanted):
-        filled = f"known are {', '.join(spelled[name] for name in sorted(wanted))}" if wanted else "it has no places"
+        filled = (
+            f"known are {', '.join(spelled[name] for name in sorted(wanted))}"
+            if wanted
+            else "the text has no placeholders"
+        )
         reasons.append(f"has {spelled[place]}, which nothing fills{suggestion(place, wanted) or f'; {filled}'}")
     if often := sorted({place for place in places if named.count(place) > _MOST_TIMES}):
         reasons.append(f"has {spelled[often[0]]} more than {_MOST_TIMES} times")
@@ -110,12 +117,12 @@ def _why_places_differ(known: OwnText, text: str) -> str | None:
 
 
 _BY_ANY_WORDS = ("Question.meanings",)
-"""Functions that look for words in a text, and look in the study's own if other words have taken their place."""
+"""Functions that search a text for words. They search the study's own text if the replacement lacks the words."""
 
 
 @dataclass(frozen=True)
 class _Rewording(DeclarationWalk):
-    """Puts replacements in force in each function of a declaration."""
+    """A walk through a declaration that wraps each function, so that it runs with the replacements in force."""
 
     replacements: Replacements
 
@@ -127,7 +134,8 @@ class _Rewording(DeclarationWalk):
 
 @dataclass(frozen=True)
 class _RewordedCall:
-    """A function of a study, called with replacements in force, at each step if it has several."""
+    """A function of a study that runs with replacements in force. For a coroutine or an iterator they are in force at
+    each step."""
 
     walk: _Rewording
     __wrapped__: Callable[..., Any]
@@ -153,7 +161,7 @@ class _RewordedCall:
             yield value
 
     def _returned(self, found: Any) -> Any:
-        """The result of a function, with the functions in it reworded."""
+        """The result of a function. Functions in it are wrapped as well."""
         if isinstance(found, Exhibits) and (trials := found.trials) is not None:
             shown = replace(trials, prompts=self._inner(trials.prompts), answers=self._inner(trials.answers))
             return replace(found, trials=shown)
@@ -166,7 +174,8 @@ class _RewordedCall:
 
 @dataclass(frozen=True)
 class _RewordedMeanings(_RewordedCall):
-    """The meanings of labels in a judge's words; if those do not define the labels, in the study's own words."""
+    """The meanings of labels in the words of the replaced prompt. If that prompt does not define the labels, the
+    study's own words are used."""
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         try:
@@ -178,7 +187,8 @@ class _RewordedMeanings(_RewordedCall):
 
 @dataclass(frozen=True)
 class _RewordedSimulated:
-    """Makes a simulated answerer of a study. This knows the study's own words, so requests are restored to them."""
+    """Makes a simulated model of a study. The simulated model knows only the study's own words, so requests are
+    converted back to these words."""
 
     replacements: Replacements
     __wrapped__: Callable[..., Answerer]
@@ -189,7 +199,7 @@ class _RewordedSimulated:
 
 
 class _RewordedAnswerer:
-    """A simulated answerer that is given its requests in its study's own words."""
+    """A simulated model that receives its requests in its study's own words."""
 
     def __init__(self, replacements: Replacements, made: Answerer) -> None:
         self._replacements = replacements
@@ -202,18 +212,19 @@ class _RewordedAnswerer:
         """See `Answerer`.
 
         Raises:
-            RejectedError: it does not recognise the request; says that texts were replaced.
+            RejectedError: the simulated model does not recognise the request. The message states that texts were
+                replaced.
         """
         messages = tuple(map(self._restored, request.messages))
         with PUBLISHED.in_force():
             try:
                 reply: Reply = await self._answerer.answer(msgspec.structs.replace(request, messages=messages))
             except RejectedError as error:
-                reason = f"{error} (it knows the study's own texts, and cannot follow what the run has in their place)"
+                reason = f"{error} (it knows only the study's own texts, not their replacements in this run)"
                 raise RejectedError(error.kind, reason) from error
         return reply
 
     def _restored(self, message: Message) -> Message:
         if message.role == "assistant":
-            return message  # what somebody answered, which no text of the study precedes
+            return message  # an answer, which contains no text of the study
         return Message(message.role, self._replacements.restored(message.content))

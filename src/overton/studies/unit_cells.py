@@ -1,4 +1,5 @@
-"""Sums of measures over cells: units of one kind with the same values of all facets. Every grouping sums some cells."""
+"""Sums of measures over cells. A cell contains the units of one kind with the same values of all facets. Every group of
+units consists of cells."""
 
 from __future__ import annotations
 
@@ -22,26 +23,29 @@ from overton.studies.units import Units
 MODEL = ("model", "condition")
 ALL_MODELS = pl.lit("", pl.Enum([""]))
 _AT_ONCE = 512
-"""The most numbers that are computed at a time."""
+"""The largest number of ratios that are computed at once."""
 
 CLUSTER = "number of the cluster"
-"""Numbers are sorted as names are, and grouped in a fraction of the time."""
+"""The column with clusters as numbers. They sort like the clusters' names, and grouping them takes a fraction of the
+time."""
 
 
 class Group(NamedTuple):
-    """Some units of one model: its condition and their values of the facets, joined by ' / ', and their item."""
+    """A group of one model's units. `condition` also has the values of facets, joined by ' / '. `item` is None if the
+    group is not limited to one item."""
 
     model: str
     condition: str
     item: str | None = None
 
     def within(self, value: str) -> Group:
-        """Those of these units that have a value of one more facet."""
+        """The part of the group with this value of one more facet."""
         return self._replace(condition=in_condition(self.condition, [value]))
 
 
 class MeasureNumbers(NamedTuple):
-    """A measure's numbers in G groups of units, and how many clusters say something of it; `deviations` on request."""
+    """A measure's means in G groups of units, and the number of clusters that contribute to each. `deviations` has
+    standard deviations, on request."""
 
     means: Sequence[Estimate] = ()
     clusters: Sequence[int] = ()
@@ -49,14 +53,14 @@ class MeasureNumbers(NamedTuple):
 
 
 class GroupedCells(NamedTuple):
-    """Cells of a kind of units, and the G groups that they belong to.
+    """The cells of one kind of units, and the G groups to which the cells belong.
 
-    cells    those with values of all facets, whose column `clusters` names their clusters; `rows` are their places
-             among all cells
-    of       the group of each, by its number; `cluster` likewise
+    cells    the cells that have a value of every facet that defines groups. The column named by `clusters` has each
+             cell's cluster, and `rows` are the cells' indices among all cells
+    of       the number of each cell's group; `cluster` is the number of each cell's cluster
     names    each group's model and condition, and its values of the facets
-    known    [G] whether a unit of a group is known
-    void     [G] whether all of its units are void
+    known    [G] whether at least one unit of each group is known
+    void     [G] whether all units of each group are void
     pairs    the clusters of each group
     """
 
@@ -71,8 +75,8 @@ class GroupedCells(NamedTuple):
     pairs: Groups
 
     def places(self, values: int) -> dict[tuple[str, str], list[tuple[int, Group]]]:
-        """By model and condition, the numbers of its groups that are known, and what they are; of all if groups have no
-        `values` of facets."""
+        """For each model and condition, the known groups, each with its number. If groups are not divided by facets
+        (`values` is 0), groups that are not known are included."""
         found: dict[tuple[str, str], list[tuple[int, Group]]] = {}
         for at, (model, condition, *own) in enumerate(self.names):
             if self.known[at] or not values:
@@ -80,31 +84,32 @@ class GroupedCells(NamedTuple):
         return found
 
     def summed(self, column: str, by: AnyInts, many: int) -> Floats:
-        """The sums of a column over the cells of each group, and `by` numbers below `many` [many, G]."""
+        """The sums of a column over the cells of each group [many, G]. `by` assigns each cell a number below `many`,
+        and cells with different numbers are summed separately."""
         return self.sum_by(self.cells[column].to_numpy(), by, many)
 
     def sum_by(self, values: Floats, by: AnyInts, many: int) -> Floats:
-        """The sums of values of cells, likewise."""
+        """Sums as by `summed`, for an array with a value for each cell."""
         width = len(self.names)
         return np.asarray(np.bincount(by * width + self.of, values, many * width), float).reshape(many, width)
 
     def count_clusters(self, some: Flags) -> Ints:
-        """How many different clusters each group has of some cells [G]."""
+        """The number of different clusters in each group [G], over the cells in the mask `some`."""
         seen = np.zeros(len(self.pairs.first), bool)
         seen[self.pairs.of[some]] = True
         return np.bincount(self.of[self.pairs.first[seen]], minlength=len(self.names))
 
     def only_cluster(self, at: int, measure: Measure) -> str:
-        """The one cluster of a group that says something of a measure."""
+        """The only cluster of a group that contributes to a measure."""
         own = self.cells.filter(pl.Series(self.of == at) & (pl.col(f"below {measure.name}") > 0))
         return str(own[self.clusters][0])
 
 
 @dataclass(frozen=True)
 class UnitCells:
-    """The units of one kind, the measures of them, and the rule for intervals.
+    """The units of one kind, their measures, and the rule for intervals.
 
-    `parts` are the cells by model if these are all models together: their units are not gone through again.
+    If these cells pool all models, `parts` are the cells by model, so that units need not be read again.
     """
 
     units: Units
@@ -113,15 +118,16 @@ class UnitCells:
     parts: UnitCells | None = None
 
     def of_all_models(self, units: Units) -> UnitCells:
-        """The same cells with all models together; `units` are the same without the models' names."""
+        """The same cells with all models pooled. `units` are the same units without the models' names."""
         return replace(self, units=units, parts=self)
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row for each cell, sorted, with the number of its cluster from 1 on.
+        """One row for each cell, sorted, with the number of its cluster from 1.
 
-        `units` counts them, and `sound` those that are not void. Each measure has 'above NAME' and 'below NAME', of
-        which numbers are ratios, and if units have weights 'many NAME', how many units have a value.
+        `units` counts the cell's units, and `sound` the units that are not void. Each measure has the columns 'above
+        NAME' and 'below NAME' for the numerator and the denominator of its numbers. If units have weights, 'many NAME'
+        counts the units with a value.
         """
         if self.parts is not None:
             return self.parts.table.with_columns(model=ALL_MODELS)
@@ -136,7 +142,7 @@ class UnitCells:
 
     @cached_property
     def _cells(self) -> tuple[pl.DataFrame, Ints]:
-        """A row for each cell with the values that its units share, and the cell of each unit."""
+        """A row for each cell with the values that all of its units have, and the index of each unit's cell."""
         units, table = self.units, self.units.table
         table = table if "known" in table.columns else table.with_columns(known=pl.lit(value=True))
         keys = list(dict.fromkeys([*MODEL, units.cluster, *units.facets, "known"]))
@@ -145,7 +151,7 @@ class UnitCells:
         return named[groups.first], groups.of
 
     def _values(self, table: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
-        """The values that are summed over units, by the names of their sums."""
+        """The values to sum over units, each with the name of its sum."""
         weight = self.units.weight
         if self.units.void:
             yield "sound", (~table["void"]).cast(pl.Float64)
@@ -158,24 +164,25 @@ class UnitCells:
 
     @cached_property
     def clusters(self) -> int:
-        """How many clusters there are."""
+        """The number of clusters."""
         return int(self.table[CLUSTER].to_numpy().max(initial=0))
 
     @cached_property
     def over(self) -> Resampling:
-        """Intervals over all clusters."""
+        """The rule for intervals, over all clusters."""
         return self.jackknife.over(max(self.clusters, 1))
 
     @cached_property
     def sorted_units(self) -> pl.DataFrame:
-        """The units in an order that does not depend on that of records, so that sums are rounded alike."""
+        """The units, sorted so that neither their order nor the rounding errors of sums depend on the order of
+        records."""
         keys = [*MODEL, self.units.cluster, *self.units.facets]
         others = ["void" if self.units.void else "", self.units.weight, *(measure.column for measure in self.measures)]
         texts = self.units.table.select(list(dict.fromkeys(filter(None, (*keys, *others))))).with_columns(as_texts())
         return texts.with_columns(_as_numbers(texts, keys)).sort(keys)
 
     def grouped(self, by: By) -> GroupedCells:
-        """The cells with the group of each: a model and condition, and a value of each facet in `by`."""
+        """The cells with their groups. A group has one model, one condition, and one value of each facet in `by`."""
         key = tuple(by.values())
         if key not in self._every_grouping:
             self._every_grouping[key] = self._group([*MODEL, *key])
@@ -201,7 +208,7 @@ class UnitCells:
 
     @cached_property
     def denominators(self) -> dict[str, str]:
-        """By the name of each measure the first one that has the same denominators in all cells."""
+        """For each measure, the first measure with the same denominators in all cells."""
         if self.parts is not None:
             return self.parts.denominators
         parts = ("below", "many") if self.units.weight else ("below",)
@@ -219,9 +226,10 @@ class UnitCells:
     def numbers(
         self, measures: Sequence[Measure], cells: GroupedCells, *, few: str | None = None
     ) -> list[MeasureNumbers]:
-        """Each measure's ratio in each group, and unless `few` is None the standard deviation (n - 1) of its units.
+        """For each measure and group: the ratio, and the standard deviation over the group's units (divisor n - 1).
 
-        `few` says why a group with a single unit has no standard deviation.
+        `few` is the reason why a group with a single unit has no standard deviation. If `few` is None, no standard
+        deviations are computed.
         """
         width = len(cells.names)
         made: dict[str, MeasureNumbers] = {}
@@ -238,7 +246,7 @@ class UnitCells:
         return [made.get(measure.name, MeasureNumbers()) for measure in measures]
 
     def _alike(self, measures: Sequence[Measure], most: int) -> Iterator[Sequence[Measure]]:
-        """Measures that are computed at once, since they have the same denominators; at most so many."""
+        """Lists of at most `most` measures with the same denominators, which can be computed at once."""
         found: dict[tuple[str, Range, str], list[Measure]] = {}
         for measure in measures:
             key = (measure.nothing, measure.within, self.denominators[measure.name])
@@ -247,7 +255,8 @@ class UnitCells:
             yield from (alike[start : start + most] for start in range(0, len(alike), most))
 
     def _sums(self, alike: Sequence[Measure], cells: GroupedCells) -> Sums:
-        """The sums of measures with the same denominators, by group of clusters that are left out together."""
+        """The sums of measures with the same denominators, for each set of clusters that the jackknife leaves out
+        together."""
         over, first = self.over, alike[0].name
         left_out = over.group[cells.cluster]
         below = cells.summed(f"below {first}", left_out, over.groups)
@@ -262,7 +271,7 @@ class UnitCells:
         return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n[of], clusters[of]))
 
     def _squares(self, alike: Sequence[Measure], cells: GroupedCells, means: Floats) -> Floats:
-        """The squares about the groups' means that belong to these sums."""
+        """The sums of squared deviations from the groups' means, arranged as by `_sums`."""
         left_out = self.over.group[cells.cluster]
         squares: list[Floats] = []
         for measure, mean in zip(alike, np.split(means, len(alike)), strict=True):
@@ -271,9 +280,11 @@ class UnitCells:
         return np.concatenate(squares, axis=1)
 
     def _within(self, measure: Measure) -> tuple[Floats, Floats, Floats]:
-        """Of each cell, its units' squares about their mean, their weight, and that mean (0 without any).
+        """For each cell: the sum of squared deviations of its units from their mean, their weight, and that mean (0
+        without values).
 
-        Squares about the mean of some cells follow from these without a difference of large numbers.
+        From these numbers, squared deviations from a group's mean can be computed without subtracting one large number
+        from another.
         """
         if self.parts is not None:
             return self.parts._within(measure)
@@ -293,34 +304,35 @@ class UnitCells:
 
 
 def join_values(values: Iterable[object]) -> str:
-    """Several values as a row of numbers has them."""
+    """Several values, joined as in rows of numbers."""
     return " / ".join(map(str, values))
 
 
 def in_condition(condition: str, values: Iterable[object]) -> str:
-    """A condition, if there are any, and values of facets in it."""
+    """A condition ('' without conditions), joined with values of facets."""
     return join_values([condition, *values] if condition else values)
 
 
 def _as_numbers(table: pl.DataFrame, keys: Iterable[str]) -> list[pl.Expr]:
-    """Names as categories in the order of texts: these are grouped and sorted in a fraction of the time."""
+    """Convert names to categories in alphabetical order. Grouping and sorting categories takes a fraction of the
+    time."""
     named = [name for name in dict.fromkeys(keys) if isinstance(table[name].dtype, pl.String | pl.Categorical)]
     return [pl.col(name).cast(pl.Enum(table[name].drop_nulls().cast(pl.String).unique().sort())) for name in named]
 
 
 def as_texts() -> pl.Expr:
-    """Names that a table of units has as categories, as texts."""
+    """Convert names that are categories in a table of units back to texts."""
     return pl.col(pl.Enum).cast(pl.String)
 
 
 def value_of(measure: Measure, weight: str) -> pl.Expr:
-    """Each unit's value, times what the unit counts."""
+    """Each unit's value, times the unit's weight."""
     value = pl.col(measure.column).cast(pl.Float64)
     return value * pl.col(weight) if weight else value
 
 
 def weight_of(measure: Measure, weight: str) -> pl.Expr:
-    """The weight of each unit with a value, 0 of others."""
+    """The weight of each unit with a value, 0 for other units."""
     has_value = pl.col(measure.column).is_not_null()
     of_value = (pl.when(has_value).then(measure.weight).otherwise(0.0) if measure.weight else has_value).cast(
         pl.Float64

@@ -1,4 +1,5 @@
-"""Units of a study: tables with a row for each thing that has values, such as a pair of answers or a conversation."""
+"""Units of a study: tables with one row for each object that has values, such as a pair of answers or a
+conversation."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[Any], column: str) -> pl.DataFrame:
-    """The records with a text column for each facet, null where it is not known; `column` has the items' ids.
+    """The records with a text column for each facet, null if the value is unknown. `column` has the items' ids.
 
-    Records that have the facet's column keep its values; others get those of their items.
+    If records have the facet's column, its values stay. Otherwise, each record gets its item's value of the facet.
     """
     every, known = list(items), list[pl.Expr]()
     for facet in facets:
@@ -37,7 +38,8 @@ def with_facets(records: pl.DataFrame, facets: Iterable[Facet], items: Iterable[
 
 
 def join_facets(units: Units, facets: Iterable[Facet], items: Sequence[Any]) -> Units:
-    """The units with a text column for each facet that they lack: that of the item whose id is their cluster."""
+    """The units with a text column for each missing facet. A unit's value is the facet's value for the item that is the
+    unit's cluster."""
     lacking = [facet for facet in facets if facet.name not in units.table.columns]
     if not lacking:
         return units
@@ -46,14 +48,14 @@ def join_facets(units: Units, facets: Iterable[Facet], items: Sequence[Any]) -> 
 
 
 class Finisher(Protocol):
-    """Completes numbers over units by facts that the units' values do not contain."""
+    """Completes numbers over units with facts that the units' values do not contain."""
 
     def number(self, measure: Measure, model: str, condition: str, number: Estimate, cluster: str) -> Estimate:
-        """The number that is shown: with the study's own reason if there is none, or with an interval for the only
-        `cluster` that it is over. `cluster` is '' if there are several or none."""
+        """The number to display. It may have the study's own reason for a missing number, or an interval if `cluster`
+        is the only cluster. `cluster` is '' if there are several clusters or none."""
 
     def contribution(self, made: Contribution, model: str, condition: str) -> Contribution:
-        """A contribution with the number of answers that an item has, and with bounds for answers that failed or were
+        """The contribution, with the number of answers per item, and with bounds for answers that failed or were
         refused."""
 
 
@@ -62,20 +64,22 @@ class Units:
     """One kind of unit.
 
     table    one row for each unit: `model`, `condition`, the column `cluster`, the columns `facets`, and columns of
-             values, null where a unit has none. `known` (all if there is no such column) says which units count as
-             asked and answered: a facet's value with no such unit is in no table. `failed` and `refused` say which
-             units lack a value because a call failed, and which rest on a reply that was flagged as a refusal. If there
-             is a reason `void`, the column `void` says which units are
-    cluster  the column of what intervals are over
+             values, null if a unit has no value. The column `known` marks units that were asked and answered; without
+             it, all units are known. Tables leave out facet values without a known unit. `failed` marks units that lack
+             a value because a call failed, and `refused` units that depend on a reply flagged as a refusal. If the
+             field `void` gives a reason, the column `void` marks the void units
+    cluster  the column with the clusters that intervals are over
     facets   the columns by which numbers may be grouped
-    weight   the column of what a unit counts, '' if all count alike; counts of units do not depend on it
-    sparse   whether only models and conditions with such units have numbers of them, and not all that were asked
-    void     why there is no number if all units are void, '' if none are
-    clusters  what intervals are over, in the plural, if that depends on the records; '' if it is as declared
-    finisher  completes their numbers, None if these values are all that is known
+    weight   the column with a unit's weight, '' if all units have the same weight; counts of units ignore weights
+    sparse   True if numbers are only computed for models and conditions with units of this kind, False if they are
+             computed for all models and conditions that were asked
+    void     the reason for a missing number if all units are void, '' if no unit is void
+    clusters  the plural word for the clusters that intervals are over, if the word depends on the records; '' if the
+             declared word applies
+    finisher  completes the numbers, None if this is not necessary
 
-    The `model` is '' in units of all models together, and the `condition` '' if there are no conditions: both are null
-    in rows.
+    Units of all models jointly have the `model` '', and units without conditions have the `condition` ''. In rows of
+    numbers, both are null.
     """
 
     table: pl.DataFrame

@@ -1,37 +1,42 @@
-"""Sentences to read before any number, worded alike in every study; and counts of malformed replies."""
+"""Warnings that readers should see before any number, with the same words in every study, and counts of malformed
+replies."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.judging import FAULTS
+from overton.judging import FAULTS, Fault
 from overton.statistics import Estimate
 from overton.statistics.estimate import FEWEST
-from overton.studies.findings import Compared, Finding, correct_for_multiple_tests, counted
+from overton.studies.findings import DOUBTFUL, Compared, Finding, correct_for_multiple_tests, counted
 from overton.studies.measurement import Measuring, UnreadRecords
-from overton.studies.numbers import sentence
+from overton.studies.numbers import brief_estimate, sentence
 from overton.studies.results import JudgeOnControls, Results, RunFacts, StoredAgreement
 from overton.studies.sections import Callout, Cell, Column, Section, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.judging import Fault
     from overton.judging.label_tasks import SavedLabels
 
 
 _FAULT_WORDS = {"empty": "empty", "cut": "cut off", "echo": "echoed", "loop": "looping", "duplicate": "repeated"}
 _MANY_SHARE = 0.1
-"""The share of faulty replies from which the top of the report names a model's faults; a choice of ours."""
+"""The proportion of malformed replies from which the top of the report warns about a model. The threshold is Overton's
+choice."""
 
 
 class FaultCount(msgspec.Struct, frozen=True):
-    """The replies of one model in one condition: how many there are, how many have a fault of form, and which.
+    """Counts of one model's replies in one condition: all replies, malformed replies, and replies with each kind of
+    fault.
 
-    A reply may have several; `faults` counts each of `overton.judging.FAULTS`.
+    A reply may have several kinds of fault (`overton.judging.FAULTS`), so the numbers in `faults` can add up to more
+    than `faulty`.
     """
 
     model: str
@@ -42,11 +47,11 @@ class FaultCount(msgspec.Struct, frozen=True):
 
 
 def count_faults(records: pl.DataFrame, condition: str) -> tuple[FaultCount, ...]:
-    """Counts for every model and value of the column `condition`, sorted.
+    """Counts of malformed replies for every model and value of the column `condition`, sorted.
 
-    `records` have one row for each reply, with `model` and `faults` (a list of `overton.judging.Fault`). Replies that
-    never came, by their `failure`, are left out, and so are those not checked for faults; runs made before faults
-    were looked for have no such column, and no counts.
+    `records` have one row for each reply, with `model` and `faults` (a list of `overton.judging.Fault`). Failed calls,
+    marked by their `failure`, and unchecked replies are left out. Runs by versions without this check lack the column
+    `faults`, so they have no counts.
     """
     import polars as pl
 
@@ -70,34 +75,39 @@ def count_faults(records: pl.DataFrame, condition: str) -> tuple[FaultCount, ...
 
 
 def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what: str) -> Iterator[Section]:
-    """The table of faults by model and condition, if there are any.
+    """The table of malformed replies by model and condition, if there are any.
 
-    `unit` is what a reply is called ('answers'), `condition` the heading of its column; `what` says in a sentence what
-    was done about the headline: which figures beside it leave these replies out.
+    `unit` is the plural word for replies ('answers'), and `condition` the heading of its column. `what` is a sentence
+    on the headline, for example on the numbers that leave out malformed replies.
     """
     if not any(count.faulty for count in counts):
         return
-    columns = [Column("Model"), Column(condition), Column(unit.capitalize(), "count"), Column("With a fault", "count")]
+    columns = [Column("Model"), Column(condition), Column(unit.capitalize(), "count"), Column("Malformed", "count")]
     columns += [Column(_FAULT_WORDS[fault].capitalize(), "count") for fault in FAULTS]
     rows: list[list[Cell]] = [
         [count.model, count.condition, count.replies, count.faulty, *(count.faults[fault] for fault in FAULTS)]
         for count in counts
     ]
-    note = f"Recognised by form alone, by rules in code; one of the {unit} may have several faults. {what}"
+    note = (
+        f"Overton finds malformed {unit} by fixed rules, which do not consider what a text means. A reply that is"
+        f" malformed in several ways counts in several columns. {what}"
+    )
     said = [Callout(warning, "warning", summary=True) for warning in fault_warnings(counts, unit)]
-    yield Section("faults", "Faults of form", [*said, Table(f"Malformed {unit}", columns, rows, note)])
+    yield Section(
+        "faults", f"Malformed {unit}", [*said, Table(f"Malformed {unit} by model and condition", columns, rows, note)]
+    )
 
 
 def with_faults(
     sections: Iterable[Section | None], faults: Iterable[Section], warnings: Sequence[str]
 ) -> list[Section]:
-    """The sections, preceded by what is to be read before any number.
+    """The sections, preceded by the warnings to read before any number.
 
-    `faults`, as `fault_section` makes them, come first too if some model has so many that there is a warning about
-    them, otherwise last.
+    `faults` are the sections made by `fault_section`. The fault sections come first if they warn about a model with
+    many malformed replies, otherwise last.
     """
     said = [Callout(text, "warning", summary=True) for text in warnings]
-    head = [Section("warnings", "Before any number", said)] if said else []
+    head = [Section("warnings", "Warnings", said)] if said else []
     listed = list(faults)
     leading = any(isinstance(exhibit, Callout) for section in listed for exhibit in section.exhibits)
     made = [section for section in sections if section]
@@ -105,7 +115,7 @@ def with_faults(
 
 
 def names_of_faulty(counts: Sequence[FaultCount]) -> list[str]:
-    """The models with a fault of form in a tenth or more of their replies, sorted."""
+    """The models with at least a tenth of their replies malformed, sorted."""
     found = []
     for model in sorted({count.model for count in counts}):
         own = [count for count in counts if count.model == model]
@@ -115,31 +125,53 @@ def names_of_faulty(counts: Sequence[FaultCount]) -> list[str]:
     return found
 
 
+MALFORMED = "malformed"
+"""The word for malformed replies in sentences."""
+
+
 def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
-    """One sentence about each model with a fault of form in a tenth or more of its replies, with the faults it has."""
+    """One warning about each model with at least a tenth of its replies malformed, with the number of each kind of
+    fault."""
     for model in names_of_faulty(counts):
         own = [count for count in counts if count.model == model]
         replies, faulty = sum(count.replies for count in own), sum(count.faulty for count in own)
         kinds = {fault: sum(count.faults[fault] for count in own) for fault in FAULTS}
         named = ", ".join(f"{count:,} {_FAULT_WORDS[fault]}" for fault, count in kinds.items() if count)
         be = "is" if faulty == 1 else "are"
-        advice = f" Raise its token limit: --model-arg {model} max_tokens=N." if kinds["cut"] else ""
+        advice = "".join(_advice_on_faults(model, kinds))
         yield (
-            f"{model}: {faulty:,} of its {replies:,} {unit} {be} malformed ({named}). Headlines count them,"
-            f" and are also shown without them.{advice}"
+            f"{model}: {faulty:,} of its {replies:,} {unit} {be} {MALFORMED} ({named}). Headlines include them; the"
+            f" report also shows headlines without them.{advice}"
         )
 
 
-_FEW_ITEMS = 20
+def _advice_on_faults(model: str, kinds: Mapping[Fault, int]) -> Iterator[str]:
+    """Advice on malformed replies, from the number of each kind."""
+    if kinds["cut"]:
+        yield f" Raise its token limit: --model-arg {model} max_tokens=N."
+    elif kinds["empty"]:
+        yield f" If it thinks before it answers, raise its token limit: --model-arg {model} max_tokens=N."
+    if kinds["echo"]:
+        yield (
+            " A model that repeats its prompt may lack its chat template on the server, or may not follow instructions."
+        )
+
+
+FEW_ITEMS = 20
+"""The smallest number of items without a warning. The threshold is Overton's choice."""
 
 
 def warn_few_items(count: int, items: str) -> Iterator[str]:
-    """Yield a warning if there are too few `items` ('issues') for intervals, or for narrow ones."""
+    """Yield a warning if there are too few items for intervals, or too few for narrow intervals. `items` is the plural
+    word for them ('issues')."""
     if count < FEWEST:
         there = f"There are {count} {items}" if count != 1 else f"The number of {items} is 1"
-        yield f"{there}: too few for intervals over them, which need five."
-    elif count < _FEW_ITEMS:
-        yield f"There are {count} {items}: intervals over them are wide, and say nothing about other kinds of {items}."
+        yield f"{there}, too few for intervals, which need five."
+    elif count < FEW_ITEMS:
+        yield (
+            f"There are only {count} {items}, so intervals over them are wide. The intervals do not describe other"
+            f" kinds of {items}."
+        )
 
 
 def collect_findings(
@@ -149,11 +181,12 @@ def collect_findings(
     more: Sequence[Finding] = (),
     beside: int = 0,
 ) -> list[Finding]:
-    """The findings, each with its cautions; empty if none is declared.
+    """The findings, each with its cautions; empty if the study declares no findings.
 
-    `results` are None for a table that was made elsewhere, whose judge is unknown. `more` are the sentences on null
-    conditions: they come last, and take the place of those that compare the same measure with something else. `beside`
-    counts the differences from null conditions, which are tested together with what the study declares.
+    `results` are None for a table made outside Overton, whose judge is unknown. `more` are the sentences on null
+    conditions. They come last, and replace the study's own sentences that compare the same measures with assumed
+    values. `beside` counts the differences from null conditions, which share one correction for multiple tests with the
+    study's own tests.
     """
     compared = {
         (finding.model, assertion.measure)
@@ -163,15 +196,44 @@ def collect_findings(
     }
     said = measuring.findings(analysis) if measuring.findings else ()
     own = _drop_compared(correct_for_multiple_tests(said, beside=beside, compared=compared), compared)
+    return with_cautions(measuring, analysis, results, [*own, *more])
+
+
+def with_cautions(
+    measuring: Measuring[Any, Any], analysis: Any, results: Results | None, findings: Iterable[Finding]
+) -> list[Finding]:
+    """Findings with cautions, that is, reasons not to quote them."""
     unread = tuple(measuring.unread(analysis)) if measuring.unread else ()
     faults: Sequence[FaultCount] = getattr(analysis, "faults", ())
-    return [_add_cautions(finding, results, faults, unread) for finding in [*own, *more]]
+    said = [_add_cautions(_with_judge(finding, measuring, results), results, faults, unread) for finding in findings]
+    doubtful = {finding.model for finding in said if DOUBTFUL in finding.cautions}
+    return [_add_doubt(finding) if finding.model in doubtful else finding for finding in said]
+
+
+def _add_doubt(found: Finding) -> Finding:
+    """Add the caution that the model's answers measure little."""
+    return msgspec.structs.replace(found, cautions=tuple(dict.fromkeys((*found.cautions, DOUBTFUL))))
+
+
+def _with_judge(found: Finding, measuring: Measuring[Any, Any], results: Results | None) -> Finding:
+    """Add the judge's role to a finding whose measures depend on that judge's labels only with some options of a
+    run."""
+    if found.judge or results is None or measuring.headline is None:
+        return found
+    judge_of = measuring.headline.judge
+    judges = (
+        judge_of(assertion.measure, run.options)
+        for assertion in found.assertions
+        for run in results.runs
+        if not judge_of(assertion.measure, {})
+    )
+    return msgspec.structs.replace(found, judge=next(filter(None, judges), ""))
 
 
 def _drop_compared(own: Sequence[Finding], compared: Compared) -> Iterator[Finding]:
     """The study's own findings, except effects and bounds of measures that are `compared` with a null condition.
 
-    A null condition shows what the measure is without the cause, so a comparison with an assumed value is left out.
+    A null condition shows the measure without the cause, so a comparison with an assumed value is not needed.
     """
     for finding in own:
         if finding.what == "standing" or not any(
@@ -183,7 +245,8 @@ def _drop_compared(own: Sequence[Finding], compared: Compared) -> Iterator[Findi
 def _add_cautions(
     found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
 ) -> Finding:
-    """A finding with the reasons not to quote it; if there are none, with what is not known of its judge."""
+    """A finding with the reasons not to quote it. Without such reasons, a note is added if its judge was not
+    checked."""
     reasons = tuple(_reasons_not_to_quote(found, results, faults, unread))
     unchecked = () if reasons or results is None else tuple(_note_unchecked_judge(found, results))
     return msgspec.structs.replace(
@@ -192,25 +255,30 @@ def _add_cautions(
 
 
 MANY_LOST = 0.2
-"""The share of truncated replies, or of unreadable ones, from which numbers are not to be quoted; a choice of ours."""
+"""The proportion of truncated replies, or of unreadable replies, from which numbers should not be quoted. The threshold
+is Overton's choice."""
 
 
 def _reasons_not_to_quote(
     found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
 ) -> Iterator[str]:
-    """The reasons not to quote a finding, in full: docs/statistics.md has the same list.
+    """All reasons not to quote a finding. docs/statistics.md has the same list.
 
-    It rests on fewer items than an interval needs. Or many of the model's replies were truncated, or could not be read.
-    Or its judge is far too small, simulated, or the judged model itself. Answers that measure nothing are the study's
-    to report (`level_finding`). A finding about all models (its model is '') has the reasons of each of them.
+    The finding may be based on fewer items than an interval needs. Many of the model's replies may be truncated or
+    unreadable. The judge may be far too small, simulated, or the judged model itself. Studies themselves report answers
+    that do not measure an opinion (`level_finding`). A finding about all models (`model` is '') has the reasons of
+    every model.
     """
     if found.n < FEWEST:
-        yield f"It rests on {counted(found.n, found.units)}; an interval needs {FEWEST}."
+        yield (
+            f"The number is based on {counted(found.n, found.units)}; an interval needs {FEWEST}. Ask about more"
+            f" {found.units}."
+        )
     for model in sorted({fault.model for fault in faults if found.model in {"", fault.model}}):
         replies = sum(count.replies for count in faults if count.model == model)
         truncated = sum(count.faults.get("cut", 0) for count in faults if count.model == model)
         if truncated and truncated >= MANY_LOST * replies:
-            yield f"{truncated:,} of {replies:,} replies of {model} were truncated."
+            yield f"{truncated:,} of {replies:,} replies of {model} were truncated. Raise its token limit."
     for unread_records in unread:
         if (
             found.model in {"", unread_records.model}
@@ -218,7 +286,7 @@ def _reasons_not_to_quote(
             and 0 < MANY_LOST * unread_records.of <= unread_records.count
         ):
             unread_part = f"{unread_records.count:,} of {unread_records.of:,} {unread_records.what}"
-            yield f"{unread_part} of {unread_records.model} could not be read."
+            yield f"{unread_part} of {unread_records.model} could not be read: see overton show RUN --unread."
     if results is not None and found.judge:
         yield from _unfit_judges(found, results)
 
@@ -227,52 +295,58 @@ def _unfit_judges(found: Finding, results: Results) -> Iterator[str]:
     judges = results.answering(found.judge)
     for judge in judges:
         if is_small(judge.spec):
-            yield f"The judge {judge.name} is far too small to judge."
+            yield f"The judge {judge.name} is far too small to judge. Run again with a larger judge."
         elif judge.spec.startswith("simulated/"):
-            yield f"The judge {judge.name} is simulated: its labels are for tests."
+            yield f"The judge {judge.name} is simulated, so its labels are for tests. Run again with a real judge."
     specs = {judge.spec for judge in judges}
     themselves = [model.name for model in results.models if model.spec in specs and found.model in {"", model.name}]
     if themselves:
-        yield f"{', '.join(themselves)} is judged by itself, and models favour their own texts."
+        yield (
+            f"{', '.join(themselves)} judges itself, and models favour their own texts. Run again with another judge."
+        )
+
+
+UNCHECKED_JUDGE = "The judge's labels have not been compared with human labels."
+"""The note on a finding whose judge was not checked."""
 
 
 def _note_unchecked_judge(found: Finding, results: Results) -> Iterator[str]:
     judged = found.judge and results.answering(found.judge)
     if judged and not any(run.agreements or run.labels for run in results.runs):
-        yield "The judge's labels have not been compared with human labels."
+        yield UNCHECKED_JUDGE
 
 
 def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
-    """Judges that are too small to judge `subject` ('any model's stances'), that are simulated, whose form a grammar
-    holds, or that judge themselves; in every role."""
+    """Warn about judges that are too small to judge `subject` ('any model's stances'), are simulated, had to give a
+    label because of constrained decoding, or judge themselves."""
     measured = {model.spec: model.name for model in results.models}
     for judge in results.answering(role):
         if is_small(judge.spec):
             yield (
-                f"The judge is {judge.name}, a model far too small to judge: this report is for trying the tool, and"
-                f" its numbers say nothing about {subject}."
+                f"The judge {judge.name} is far too small to judge. This report is for trying Overton; do not use its"
+                f" numbers about {subject}."
             )
         if judge.spec.startswith("simulated/"):
-            yield f"The judge is {judge.name}, which reads marks and no meaning: its labels are for tests."
+            yield f"The judge {judge.name} is simulated and does not understand texts, so its labels are for tests."
         elif judge.holds_form:
             yield (
-                f"A grammar held the labels of the judge {judge.name} to their form: it could not say that it cannot"
-                " tell, and gives a label to whatever it reads."
+                f"Constrained decoding forced the judge {judge.name} to give a label to every text, even where it"
+                " cannot tell."
             )
         if judge.spec in measured and not judge.spec.startswith("simulated/"):
             yield (
-                f"{measured[judge.spec]} is judged by itself: models favour their own texts, so do not compare it with"
-                " the others here."
+                f"{measured[judge.spec]} judges itself. Models favour their own texts, so do not compare this model"
+                " with the others here."
             )
 
 
 _MODEL_SIZE = re.compile(r"(?<![0-9a-z.])(?:[0-9]+x)?([0-9]+(?:\.[0-9]+)?) ?([mb])(?![0-9a-z])", re.IGNORECASE)
 _SMALL_PARAMETERS = 4e9
-"""Parameters below which a model is called small; where to draw the line is our choice."""
+"""The number of parameters below which a model counts as small. The threshold is Overton's choice."""
 
 
 def is_small(spec: str) -> bool:
-    """Whether a model is too small to judge, by the size in its name ('SmolLM2-135M', 'qwen2.5:3b')."""
+    """Whether a model is too small to judge, according to the size in its name ('SmolLM2-135M', 'qwen2.5:3b')."""
     if spec.startswith("embedded/"):
         return True
     sizes = [float(number) * (1e9 if unit in "bB" else 1e6) for number, unit in _MODEL_SIZE.findall(spec)]
@@ -280,15 +354,17 @@ def is_small(spec: str) -> bool:
 
 
 def held_to_form(results: Results, how: str) -> Iterator[str]:
-    """The models whose answers a grammar held to their form, and `how` that affects the numbers."""
+    """A sentence that names the models whose answers constrained decoding forced into a format, and says `how` this
+    affects the numbers."""
     if results.held:
         yield f"{', '.join(sorted(results.held))}: {how}"
 
 
 def warn_refusals(records: pl.DataFrame, unit: str) -> Iterator[str]:
-    """How many of each model's `unit` its endpoint flagged as refusals, in one sentence; nothing if there were none.
+    """One sentence with each model's number of replies flagged as refusals by the endpoint, if there are any. `unit` is
+    the plural word for the replies.
 
-    `records` have `model`, and `refused` unless they are from a run made before refusals were recorded.
+    `records` have the columns `model` and `refused`. Runs from before refusals were recorded lack the column `refused`.
     """
     import polars as pl
 
@@ -296,17 +372,17 @@ def warn_refusals(records: pl.DataFrame, unit: str) -> Iterator[str]:
         return
     counted = records.group_by("model").agg(pl.len(), pl.col("refused").sum()).filter(pl.col("refused") > 0)
     shares = [f"{model} {refused:,} of {count:,}" for model, count, refused in counted.sort("model").iter_rows()]
-    yield f"{unit.capitalize()} that the endpoint flagged as refusals, kept as they came: {'; '.join(shares)}."
+    yield f"{unit.capitalize()} that the endpoint flagged as refusals (counted as received): {'; '.join(shares)}."
 
 
 def names_in(run: RunFacts, role: str = "judge") -> str:
-    """The names of those who answered in a role of a run, each with its temperature; 'none' if nobody did."""
+    """The names of the models in a role of a run, each with its temperature; 'none' if the role is empty."""
     named = (f"{model.name} ({model.sampled})" if model.sampled else model.name for model in run.roles.get(role, ()))
     return ", ".join(named) or "none"
 
 
 def judged_by(results: Results, title: str, name: Callable[[RunFacts], str] = names_in) -> Iterator[str]:
-    """Who judged, and how well they agree with people, one line each."""
+    """Lines on each judge: its agreement with people, and its results on controls."""
     known: dict[str, list[str]] = {}
     for run in results.runs:
         said = known.setdefault(name(run), [])
@@ -317,11 +393,11 @@ def judged_by(results: Results, title: str, name: Callable[[RunFacts], str] = na
         yield from (f"{title}: {judge}. {line}" for line in said or [_AGREEMENT_UNKNOWN])
 
 
-_AGREEMENT_UNKNOWN = "How well it agrees with people has not been measured."
+_AGREEMENT_UNKNOWN = "The judge's agreement with people was not measured."
 
 
 def tried_on(judge_on_controls: JudgeOnControls) -> str:
-    """How many controls a judge got right, in a sentence."""
+    """A sentence with the number of controls that a judge labelled correctly."""
     from overton.statistics.proportions import proportion
 
     share = Estimate(
@@ -331,30 +407,30 @@ def tried_on(judge_on_controls: JudgeOnControls) -> str:
         0.95,
     )
     what = judge_on_controls.what.replace("_", " ")
-    right = f"{judge_on_controls.right} right ({sentence(share, 'share')})"
-    return f"Of {judge_on_controls.controls} texts whose label is beyond doubt ({what}) it got {right}."
+    right = f"{judge_on_controls.right} right ({brief_estimate(share, 'share')})"
+    return f"Of {judge_on_controls.controls} texts with an obvious label ({what}), the judge got {right}."
 
 
 def failing_judges(results: Results) -> Iterator[str]:
-    """The judges that fail their controls."""
+    """A warning for each judge that fails its controls."""
     for run in results.runs:
         for control in run.controls:
             if control.fails:
                 said = f"The judge {control.judge} fails its controls. {tried_on(control)}"
-                yield f"{said} Do not trust what rests on its labels."
+                yield f"{said} Do not trust numbers from its labels."
 
 
 def _describe_sheet(found: StoredAgreement) -> str:
-    said = f"A person who filled in a sheet gave its label ({found.what.replace('_', ' ')})"
-    return f"{said} to {sentence(found.same, 'share')}; Cohen's kappa {sentence(found.kappa, 'value')}."
+    said = f"A person who filled in a sheet gave the judge's label ({found.what.replace('_', ' ')})"
+    return f"{said} to {brief_estimate(found.same, 'share')}; Cohen's kappa {sentence(found.kappa, 'value')}."
 
 
 def _describe_labels(labels: SavedLabels) -> str:
     from overton.judging.annotators import annotator_agreement
 
     found = annotator_agreement(labels)
-    said = f"People labelled {found.labelled:,} of the units that it judged ({found.what.replace('_', ' ')})"
+    said = f"People labelled {found.labelled:,} of the judged units ({found.what.replace('_', ' ')})"
     if found.labelled:
-        said += f" and gave its label to {sentence(found.judge.same, 'share')}; Cohen's kappa"
+        said += f" and gave the judge's label to {brief_estimate(found.judge.same, 'share')}; Cohen's kappa"
         said += f" {sentence(found.judge.kappa, 'value')}"
-    return f"{said}. See Labels by people."
+    return f"{said}. See Human labels."

@@ -1,11 +1,11 @@
-"""The contract of a study as one test function; for the tests of studies, especially those in other packages.
+"""A test function that checks the contract of a study, in Overton or in any other package.
 
     from overton.testing import hold_study
 
     def test_my_study(tmp_path):
         hold_study(STUDY, tmp_path, models=["simulated/my-respondent"], truth=check_truth)
 
-An error says what the study's author has to do. Each check can be called by itself, with a `Case`.
+Error messages tell the study's author what to do. Each check can also be called alone, with a `Case`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ __all__ = [
 
 
 def check_inspect(case: Case) -> None:
-    """Inside Inspect AI the study has the same records, and runs convert to logs and back; needs Inspect AI."""
+    """Check that the study has the same records inside Inspect AI, and that runs convert to logs and back. Inspect AI
+    must be installed."""
     from overton.testing.inspect import check_inspect as check
 
     check(case)
@@ -80,7 +81,7 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_kill,
     check_inspect,
 )
-"""Every check, starting with those whose failure explains the others'."""
+"""All checks. They start with checks whose failure explains failures of later checks."""
 
 
 def hold_study(
@@ -96,16 +97,19 @@ def hold_study(
     model_args: Mapping[str, Mapping[str, str]] | None = None,
     truth: Callable[[Any], None] | None = None,
 ) -> None:
-    """Check everything that Overton promises of a study, in `folder`, on simulated models.
+    """Check all guarantees that Overton gives for a study, in `folder`, on simulated models.
 
-    The study is declared, planned, run, measured, reported, compared with its nulls, judged by its blocks, stopped,
-    killed, resumed, extended and run inside Inspect AI (if that is installed), also with calls that fail. `models` and
-    `others` (by role) are simulated answerers, `model_args` their parameters by name; `items`, `only` and `options`
-    keep it small. `more` are options for `extend`, by default one more of the first integer that may grow.
-    `truth(analysis)` compares what was measured with what is known about the models.
+    The function checks the study's declaration, plan, run, measures, report, null conditions and blocks. It also stops,
+    kills, resumes and extends a run. The run is repeated with failing calls, and inside Inspect AI if that is
+    installed.
+
+    `models` and `others` (by role) are simulated models, and `model_args` are their parameters by name. Use `items`,
+    `only` and `options` to keep the run small. `more` are options for `extend`. By default, the first integer option
+    that may grow is increased by one. `truth(analysis)` is a function that compares the measured numbers with known
+    properties of the models.
 
     Raises:
-        AssertionError: a check fails; says what the study's author has to do.
+        AssertionError: a check fails. The message tells the study's author what to do.
     """
     case = Case(study, folder, models, others or {}, items, only, options or {}, more or {}, model_args or {})
     for check in CHECKS:

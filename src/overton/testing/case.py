@@ -1,4 +1,4 @@
-"""A study with everything needed to run it, once normally, and repeatedly on the same answers."""
+"""A study with everything that tests need to run it once normally, and then to repeat the run with the same answers."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _QUICK_RETRIES = RetryPolicy(2, 0.001, 0.01)
 
 
 def require(so: object, study: AnyStudy, otherwise: str) -> None:
-    """Fail the test unless `so`; `otherwise` says what the study's author has to do.
+    """Fail the test if `so` is false. `otherwise` tells the study's author what is wrong or what to do.
 
     Raises:
-        AssertionError: it is not so.
+        AssertionError: `so` is false.
     """
     if not so:
         raise AssertionError(f"the study {study.name}: {otherwise}")
@@ -45,11 +45,11 @@ def require(so: object, study: AnyStudy, otherwise: str) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A study, and how a test runs it: few items, simulated models.
+    """A study, and the arguments with which a test runs it: few items, simulated models.
 
-    `models` are those that the study is about, `others` those in further roles, by role; `items` is a path that the
-    study reads, None for its starter items, of which `only` are asked about. `more` are the options for `extend`, by
-    default one more of the first integer that may grow. Runs are made in `folder`.
+    `models` are the measured models, and `others` are the models in further roles, by role. `items` is the path of an
+    item file, None for the study's sample items; `only` selects items by id. `more` are the options for `extend`. By
+    default, the first integer option that may grow is increased by one. Runs are stored in `folder`.
     """
 
     study: AnyStudy
@@ -79,17 +79,18 @@ class Case:
 
     @cached_property
     def whole(self) -> Run:
-        """The run that all others are compared with; all its calls are paid for."""
+        """The run with which all other runs are compared. It makes all its calls itself."""
         return run(self.study.name, out=self.new(), **self.given)
 
     def new(self) -> Path:
-        """A name for another run's folder."""
+        """An unused path for another run's folder."""
         return self.folder / f"{self.study.name}-{next(self._numbers)}"
 
     def child(self, ledger: CallLedger, out: Path, *, kill_at: int = 0, hash_seed: int = 0) -> int:
-        """Repeat the whole run in a separate process; returns its exit code, which is negative if it was killed.
+        """Repeat the whole run in a separate process. Return the exit code, which is negative if the process was
+        killed.
 
-        With `kill_at` it is killed after so many answers, without a chance to clean up.
+        With `kill_at`, the process is killed after this number of answers, so it cannot clean up.
         """
         words = [self.study.name, str(self.whole.path), str(out), str(ledger.path), str(kill_at)]
         done = subprocess.run(
@@ -107,7 +108,8 @@ class Case:
 
 @dataclass
 class CallLedger:
-    """The calls that answerers were paid for, a line for each with its seed; outlives the process that writes it."""
+    """A file with the seed of each call that was paid for, one per line. It is complete even if the process that writes
+    it is killed."""
 
     path: Path
 
@@ -122,9 +124,10 @@ class CallLedger:
 
 
 def with_ledger(study: AnyStudy, ledger: CallLedger, *, kill_at: int = 0, failing: int = 0) -> AnyStudy:
-    """The study with simulated answerers that record what they are paid for.
+    """The study, with simulated models that record in the ledger each call that was paid for.
 
-    At answer number `kill_at` the process is killed. One call in `failing` fails for good (with 1, all of them).
+    At answer number `kill_at`, the process is killed. About one call in every `failing` fails permanently; with 1, all
+    calls fail.
     """
     left = iter(range(kill_at - 1, -1, -1))
 
@@ -136,7 +139,7 @@ def with_ledger(study: AnyStudy, ledger: CallLedger, *, kill_at: int = 0, failin
 
 @dataclass(frozen=True)
 class _PaidAnswerer:
-    """An answerer that records what it is paid for."""
+    """An answerer that records each call in the ledger before it answers."""
 
     inner: Answerer
     ledger: CallLedger
@@ -170,7 +173,7 @@ class _PaidAnswerer:
 
 
 def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None) -> Run:
-    """The run at `whole` once more, in another folder, from what its own folder records."""
+    """Repeat the run at `whole` in another folder, with the settings recorded in the run's folder."""
     known = Run(whole, study=study)
     prepared = prepare(known.experiment, requests_of_run(known.manifest), limits=limits)
     return start(prepared, out, patience=_QUICK_RETRIES)

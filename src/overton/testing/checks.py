@@ -1,4 +1,4 @@
-"""The contract of every study on this machine; each check can be called by itself."""
+"""Checks of a study's contract on this machine. Each check can be called alone."""
 
 from __future__ import annotations
 
@@ -44,24 +44,28 @@ __all__ = [
 ]
 
 _ADDED_COLUMNS = {"model", "held"}
-"""Columns of the outcome table in addition to a record's own."""
+"""Columns that the outcome table has in addition to the fields of a record."""
 
 
 def check_declaration(case: Case) -> None:
-    """The study can be found by name and describes itself, and users can choose all its options."""
+    """Check that the study can be found by name and describes itself, and that users can choose all its options."""
     study = case.study
     try:
         found = is_registered(study)
     except InputError as error:
         entry = f'[project.entry-points."{GROUP}"] {study.name} = "PACKAGE:STUDY"'
         raise AssertionError(f"{error}\nAdd it to the package's pyproject.toml, {entry}, and install it.") from error
-    require(found, study, f"{study.name!r} names a different object: name and install only one")
+    require(found, study, f"{study.name!r} names a different object: install only one study of this name")
     require(study.title, study, "has no title; a report begins with it")
     require(study.question, study, "has no question; lists of studies show it")
     require(study.interface in (0, INTERFACE), study, f"was written for an interface other than {INTERFACE}")
-    require(study.prompts(), study, "declare its prompts: they let a run notice that a text has changed")
+    require(study.prompts(), study, "declare its prompts, so that a run can notice a changed text")
     clash = (set() if study.together else _ADDED_COLUMNS) & set(study.record.__struct_fields__)
-    require(not clash, study, f"rename these fields of the record, which are added to it anyway: {sorted(clash)}")
+    require(
+        not clash,
+        study,
+        f"rename these fields of the record, because Overton adds columns of these names: {sorted(clash)}",
+    )
     require(issubclass(study.options, StudyOptions), study, "derive its options from overton.studies.StudyOptions")
     with _Advice(study.name, "declare each option with Annotated[TYPE, Option(HELP)]"):
         fields_of(study.options)
@@ -71,7 +75,8 @@ def check_declaration(case: Case) -> None:
 
 
 def check_items(case: Case) -> None:
-    """Items come back from a run unchanged, ids are unique, and problems in a file are reported, not raised."""
+    """Check that a run keeps items unchanged, that ids are unique, and that problems in a file are reported as
+    findings, not raised as exceptions."""
     study = case.study
     items = read_items(study, case.items)
     require(len({item.id for item in items}) == len(items), study, "two items share an id")
@@ -90,7 +95,7 @@ def check_items(case: Case) -> None:
 
 
 def check_options(case: Case) -> None:
-    """An unknown option is refused in Python and on the command line."""
+    """Check that an unknown option is refused in Python and on the command line."""
     from click.testing import CliRunner
 
     from overton.cli.main import app
@@ -105,16 +110,26 @@ def check_options(case: Case) -> None:
     done = CliRunner().invoke(app, ["plan", study.name, "--no-such-option", "1"])
     refused = done.exit_code == 2 or isinstance(done.exception, InputError)
     said = f"{done.output}{done.exception or ''}"
-    require(refused and "no-such-option" in said, study, f"the command line said: {said}")
+    require(
+        refused and "no-such-option" in said,
+        study,
+        f"the command line must refuse an unknown option and name it, but it said: {said}",
+    )
 
 
 def check_plan(case: Case) -> None:
-    """A plan asks nothing, and what the run then asks lies within its limits."""
+    """Check that a plan makes no calls, and that the run's number of calls lies within the plan's limits."""
     study = case.study
     planned = plan(study.name, **case.given)
-    require(planned.trials and planned.calls, study, "its plan has no calls: do trials() and conduct() ask anything?")
-    require(planned.calls <= planned.calls_at_most, study, "canned: put the replies that ask least first")
-    # A plan counts searches and pages as if none were requested twice, so that a run may have fewer.
+    require(
+        planned.trials and planned.calls,
+        study,
+        "its plan has no calls; check that trials() yields trials and that conduct() asks questions",
+    )
+    require(
+        planned.calls <= planned.calls_at_most, study, "canned: put the replies that lead to the fewest calls first"
+    )
+    # A plan counts every search and page. A run does not request a search or page again, so it may have fewer calls.
     least, most = sum(row.calls for row in planned.models if not row.retrieves), planned.calls_at_most
     sent = case.whole.manifest.spent.requests
     hint = "canned: give replies that make every trial as short as possible, then as long as possible"
@@ -124,32 +139,36 @@ def check_plan(case: Case) -> None:
 
 
 def check_run(case: Case) -> None:
-    """The run is complete, nothing failed, every item of every model has records, and trials have unique names."""
+    """Check that the run is complete, that no call failed, that every item of every model has records, and that trials
+    have unique names."""
     study, run = case.study, case.whole
     require(run.finished, study, f"its run stopped: {run.manifest.stopped}")
-    require(not run.failed, study, f"{run.failed} calls failed: can its simulated answerers read every prompt?")
+    require(
+        not run.failed, study, f"{run.failed} calls failed; check that its simulated answerers can read every prompt"
+    )
     require(not any(run.manifest.missing.values()), study, "items are missing in a finished run")
     require(run.records().height, study, "conduct() returns no records")
     names = [trial.name for trial in trials_of(case)]
     require(
         len(set(names)) == len(names),
         study,
-        "two trials have the same name; include everything that distinguishes them",
+        "two trials have the same name; include in the name everything that distinguishes trials",
     )
     require(run.rows(), study, "its records cannot be read back as the struct that it declares")
 
 
 def check_kill(case: Case) -> None:
-    """Killed in the middle and resumed, it has the same records, and nothing that was stored is paid for again.
+    """Check that a run that is killed halfway and then resumed has the same records. Stored calls must not be paid for
+    again.
 
-    Two other processes, with other hash seeds, make the same calls.
+    The check repeats the run in two other processes with other hash seeds, which must make the same calls.
     """
     study, whole = case.study, case.whole
     calls, records = _call_identities(whole.path), sorted_lines(whole.records())
-    require(len(calls) >= 4, study, "has too few calls to be killed in the middle; give more items or trials")
+    require(len(calls) >= 4, study, "has too few calls to be killed halfway; give more items or trials")
     other, unkilled = CallLedger(case.folder / "unkilled"), case.new()
     require(case.child(other, unkilled, hash_seed=1) == 0, study, "a process that repeats it failed")
-    advice = "order what comes from a set, and draw with trial.draw()"
+    advice = "sort anything that comes from a set, and make random choices with trial.draw()"
     require(_call_identities(unkilled) == calls, study, f"another process makes different calls: {advice}")
     require(
         sorted_lines(open_run(unkilled).records()) == records,
@@ -160,9 +179,9 @@ def check_kill(case: Case) -> None:
 
     ledger, out = CallLedger(case.folder / "killed"), case.new()
     status = case.child(ledger, out, kill_at=max(2, len(expected) // 2), hash_seed=2)
-    require(status != 0, study, "finished before it could be killed; do its models draw from each call's seed?")
+    require(status != 0, study, "finished before it could be killed; check that its models use each call's seed")
     kept, before = _stored_seeds(case, out), len(ledger.paid())
-    require(kept, study, "had stored nothing when it was killed; give more items or trials")
+    require(kept, study, "had stored no call when it was killed; give more items or trials")
     resume(Run(out, study=with_ledger(study, ledger)))
     again = set(ledger.paid()[before:])
     require(not again & kept, study, f"paid for {len(again & kept)} calls twice")
@@ -173,16 +192,21 @@ def check_kill(case: Case) -> None:
 
 
 def check_replay(case: Case) -> None:
-    """Resuming a finished run asks nothing, and its records stay the same."""
+    """Check that resuming a finished run makes no calls and does not change its records."""
     study, ledger = case.study, CallLedger(case.folder / "replayed")
     records = sorted_lines(case.whole.records())
     resume(Run(case.whole.path, study=with_ledger(study, ledger)))
-    require(not ledger.paid(), study, "a finished run asks when resumed: conduct() must depend on replies alone")
+    require(
+        not ledger.paid(),
+        study,
+        "a finished run makes calls when resumed: conduct() must depend only on the trial and the replies",
+    )
     require(sorted_lines(case.whole.records()) == records, study, "a finished run has different records when resumed")
 
 
 def check_stop(case: Case) -> None:
-    """Stopped by a limit, it reports whole items only, and resumes to the same records without paying twice."""
+    """Check that a run that stopped at a limit can be measured and reported. When resumed, it must have the same
+    records, and must not pay for a call twice."""
     study, ledger, out = case.study, CallLedger(case.folder / "stopped"), case.new()
     most = case.whole.manifest.spent.requests
     stopped = repeat(with_ledger(study, ledger), case.whole.path, out, Limits(calls=1))
@@ -201,7 +225,8 @@ def check_stop(case: Case) -> None:
 
 
 def check_extend(case: Case) -> None:
-    """Extended, it has what a larger run has, and nothing is paid for again; studies that cannot grow are skipped."""
+    """Check that extending a run adds records, keeps the old ones, and pays for no call again. Studies that cannot grow
+    are skipped."""
     study, ledger, out = case.study, CallLedger(case.folder / "extended"), case.new()
     more = dict(case.more) or _larger_option(case)
     if not more:
@@ -211,24 +236,27 @@ def check_extend(case: Case) -> None:
     extend(Run(out, study=with_ledger(study, ledger)), **more)
     grown = sorted_lines(open_run(out).records())
     require(not kept & set(ledger.paid()), study, "paid for calls again when it was extended")
-    require(len(grown) > len(old), study, f"has no more records with {more}")
-    advice = "name trials by everything that shapes them, and nothing else"
+    require(len(grown) > len(old), study, f"has no additional records when extended with {more}")
+    advice = "name trials by everything that shapes them, and by nothing else"
     require(set(old) <= set(grown), study, f"has different records of its old trials when extended: {advice}")
     resume(Run(out, study=with_ledger(study, ledger)))
     require(sorted_lines(open_run(out).records()) == grown, study, "has different records when resumed after extending")
 
 
 def check_failures(case: Case) -> None:
-    """Failed calls are counted and shown; if all fail, nothing looks measured; asked again, records are the same."""
+    """Check that failed calls are counted and shown, that headlines have no value if all calls fail, and that records
+    are the same after a retry."""
     study, out = case.study, case.new()
     repeat(with_ledger(study, CallLedger(case.folder / "some-fail"), failing=3), case.whole.path, out)
     run = open_run(out)
-    caught = "let conduct() catch CallFailed and return a record that says so (ask_until_read does the former)"
+    caught = "let conduct() catch CallFailed (ask_until_read does so), and return a record with the failure"
     require(run.finished, study, f"stops when calls fail: {caught}")
-    require(run.failed, study, "no call failed where a third should; do its models draw from each call's seed?")
+    require(run.failed, study, "no call failed, but a third should; check that its models use each call's seed")
     _check_shown(case, out)
     resume(Run(out, study=with_ledger(study, CallLedger(case.folder / "again"))), retry_failed=True)
-    again = "asked again, failed calls give different records: let requests depend on replies alone"
+    again = (
+        "has different records after failed calls are retried: let requests depend only on the trial and the replies"
+    )
     require(sorted_lines(open_run(out).records()) == sorted_lines(case.whole.records()), study, again)
 
     none = case.new()
@@ -239,11 +267,12 @@ def check_failures(case: Case) -> None:
         if headline is not None:
             found = list(headline.figures(measure_run(study.name, none).analysis))
             looked = [name for name, estimate in found if isfinite(estimate.value)]
-            require(not looked, study, f"every call failed, but there is a value for {', '.join(looked)}")
+            require(not looked, study, f"every call failed, but these headlines have a value: {', '.join(looked)}")
 
 
 def check_analysis(case: Case) -> None:
-    """Its analysis is the same each time, and its JSON follows its schema and names the study."""
+    """Check that a repeated analysis gives the same result, that its JSON follows the schema and names the study, and
+    that it has a summary."""
     study = case.study
     first = measure_run(study.name, case.whole.path).document()
     require(first == measure_run(study.name, case.whole.path).document(), study, "two analyses of one run differ")
@@ -254,7 +283,7 @@ def check_analysis(case: Case) -> None:
 
 
 def check_report(case: Case) -> None:
-    """Its report is one file that names the study, and several runs can be reported together."""
+    """Check that the report is one file that names the study, and that several runs can be reported together."""
     study = case.study
     page = report([case.whole.path], out=case.folder / "report.html").read_text("utf-8")
     require("<html" in page and study.title in page, study, "its report lacks its title")
@@ -269,7 +298,8 @@ def _repeat_whole(case: Case) -> Path:
 
 
 def _check_shown(case: Case, run: Path) -> None:
-    """An incomplete run is measured and reported, or an error says why not."""
+    """Check that an incomplete run is measured and reported, or refused with an `OvertonError` that gives the
+    reason."""
     with (
         suppress(OvertonError),
         _Advice(case.study.name, "let its measures and exhibits accept a table without answers"),
@@ -290,7 +320,7 @@ def _check_schema(case: Case, document: Any) -> None:
 
 
 class _Advice:
-    """Says what an author has to do if the study raises what it should not."""
+    """A context that turns an unexpected exception of the study into an `AssertionError` with advice to its author."""
 
     def __init__(self, study: str, advice: str) -> None:
         self._words = f"the study {study}: {advice}"
@@ -312,7 +342,7 @@ def _larger_option(case: Case) -> dict[str, Any]:
 
 
 def _read_entries(run: Path) -> Iterable[Any]:
-    """A run's journal entries; a killed run's journal is recovered in a copy."""
+    """A run's journal entries. They are read from a copy, in which the journal of a killed run is recovered."""
     with tempfile.TemporaryDirectory() as copy:
         for path in run.glob("journal.db*"):
             if not path.name.endswith("-shm"):

@@ -1,4 +1,4 @@
-"""A separate process that repeats a run, to be killed: `python -m overton.testing.child STUDY RUN OUT LEDGER N`."""
+"""A separate process that repeats a run and may be killed: `python -m overton.testing.child STUDY RUN OUT LEDGER N`."""
 
 from __future__ import annotations
 

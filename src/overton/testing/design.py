@@ -1,4 +1,4 @@
-"""A study's design held to what is promised: blocks and null conditions."""
+"""Checks of a study's design: its blocks and null conditions."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ __all__ = [
 
 
 _NARROW_SHARE = 0.01
-"""A half-width narrower than anything reaches, as a fraction of the largest that may be requested."""
+"""The requested half-width, as a fraction of the largest that may be requested. It is so narrow that no test run
+reaches it."""
 
 
 def check_blocks(case: Case) -> None:
-    """Blocks are numbered and alike, their trials are found in records, and the precision computed from records does
-    not depend on their order; a study without blocks is skipped."""
+    """Check that blocks are numbered and have equal sizes, that records name their trials, and that the precision does
+    not depend on the order of records. A study without blocks is skipped."""
     blocks = case.study.blocks
     if blocks is None:
         return
@@ -64,7 +65,7 @@ def _trials_by_arm(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mappi
 
 
 def _records_by_trial(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[str, list[Any]]:
-    """The first lane's records by their trials."""
+    """The records of the first model pipeline, by trial."""
     table = stored_records(case.whole.path)
     own = "model" in table.columns and not case.study.together
     names = table["model"].to_list() if own else [""] * table.height
@@ -106,14 +107,16 @@ def _check_judge(case: Case, blocks: Blocks, looked: InterimResult, wanted: Mapp
         and (precision.wide, precision.headline_wide) == (other.wide, other.headline_wide)
         and dict(precision.variance) == dict(other.variance)
     )
-    advice = "sort what it adds up, so that a killed run decides like one that was not"
+    advice = (
+        "sort the numbers before adding them up, so that a resumed run makes the same decisions as an uninterrupted one"
+    )
     require(same, study, f"judge() of {next(iter(wanted))} depends on the order of records: {advice}")
 
 
 def _check_like(
     case: Case, blocks: Blocks, arms: Mapping[Arm, Sequence[Trial]], records: Mapping[str, list[Any]]
 ) -> None:
-    """A pilot's record can stand in for one of another trial of the same condition."""
+    """Check that a record of a pilot run can replace the record of another trial in the same condition."""
     by_name: dict[str, list[Trial]] = defaultdict(list)
     for arm, own in arms.items():
         by_name[arm.name] += own
@@ -128,20 +131,20 @@ def _check_like(
 
 
 def check_nulls(case: Case) -> None:
-    """Nulls do not change the design, their records are found, and headlines are compared with them; a study without
-    nulls is skipped."""
+    """Check that null conditions do not change the design, that their records are found, and that headlines are
+    compared with them. A study without null conditions is skipped."""
     study = case.study
     if not study.nulls:
         return
     names = [null.name for null in study.nulls]
-    require(len(set(names)) == len(names), study, f"two nulls have the same name: {names}")
+    require(len(set(names)) == len(names), study, f"two null conditions have the same name: {names}")
     for null in study.nulls:
         require(
             null.name.replace("-", "").isalnum(),
             study,
-            f"name the null {null.name!r} with one word, as --null takes it",
+            f"name the null condition {null.name!r} with letters, digits and '-', because it is a value of --null",
         )
-        require(null.help.strip(), study, f"say in the help of the null {null.name} what it does")
+        require(null.help.strip(), study, f"describe the null condition {null.name} in its help")
     asked = _run_with_nulls(case)
     results = results_of([open_run(asked)])
     _check_trials(case, results)
@@ -152,40 +155,54 @@ def check_nulls(case: Case) -> None:
     try:
         measure_run(study.name, asked).document()
     except InputError as error:
-        require(False, study, f"a run with its nulls cannot be measured: {error}")
+        require(False, study, f"a run with its null conditions cannot be measured: {error}")
 
 
 def _run_with_nulls(case: Case) -> Path:
-    """The whole run with all nulls that can be asked."""
+    """A repetition of the whole run with all null conditions that need calls. If there are none, the whole run
+    itself."""
     names = [null.name for null in askable(case.study.nulls)]
     if not names:
         return case.whole.path
     done = run(case.study.name, out=case.new(), **{**case.given, "nulls": names})
-    require(not done.failed, case.study, "calls of its nulls failed: can its simulated answerers read every prompt?")
+    require(
+        not done.failed,
+        case.study,
+        "calls of its null conditions failed; check that its simulated models can read every prompt",
+    )
     return done.path
 
 
 def _check_design(case: Case, results: Results) -> None:
     alone = results_of([case.whole]).records
     same = sorted_lines(alone) == sorted_lines(results.records)
-    advice = "let conduct() draw from the trial alone, and name a null's trials as if they were alone"
-    require(same, case.study, f"its own records differ when nulls are asked as well: {advice}")
+    advice = "let conduct() make random choices with trial.draw(), and name trials independently of null conditions"
+    require(same, case.study, f"its own records differ when null conditions are asked as well: {advice}")
 
 
 def _check_trials(case: Case, results: Results) -> None:
-    """Records of every null that is asked are distinguished from the design's by the trial's name."""
+    """Check that trial names distinguish the records of each null condition with calls from the records of the
+    design."""
     for null in askable(case.study.nulls):
         column = f"name the column that contains the trial's name (column={null.column!r})"
-        require(null.name in results.nulls, case.study, f"no records of its null {null.name} are found: {column}")
+        require(
+            null.name in results.nulls, case.study, f"no records of its null condition {null.name} are found: {column}"
+        )
         found = {null_of(str(name)) for name in results.nulls[null.name][null.column].unique()}
-        require(found == {null.name}, case.study, f"records of other trials are among those of {null.name}: {column}")
+        require(
+            found == {null.name},
+            case.study,
+            f"the records of its null condition {null.name} include records of other trials: {column}",
+        )
 
 
 def _check_sides(case: Case, null: Null, results: Results) -> None:
     study, measuring = case.study, measuring_of(case.study)
     comparing = measuring.comparing
     require(
-        comparing is not None, study, f"its null {null.name} is for measures that Measuring.comparing does not have"
+        comparing is not None,
+        study,
+        f"its null condition {null.name} names measures (of=...), but Measuring.comparing is missing",
     )
     assert comparing is not None
     how = chosen_how(study, {})
@@ -193,16 +210,20 @@ def _check_sides(case: Case, null: Null, results: Results) -> None:
     known = {contribution.measure.name for found in own.values() for contribution in found}
     named = [name for name in known if any(fnmatchcase(name, pattern) for pattern in null.of)]
     if null.trials is not None:
-        which = f"its null {null.name} is for {', '.join(null.of)}; measures are {', '.join(sorted(known))}"
-        require(named, study, f"{which}: name at least one of them")
+        which = f"its null condition {null.name} is for {', '.join(null.of)}; measures are {', '.join(sorted(known))}"
+        require(named, study, f"{which}: name at least one of these measures")
     sides = _sides_of(case, null, comparing, results, how)
     unknown = sorted(set(sides) - set(own))
-    require(not unknown, study, f"its null {null.name} has numbers for {unknown}, which the design does not measure")
+    require(
+        not unknown,
+        study,
+        f"its null condition {null.name} has numbers for {unknown}, which the design does not measure",
+    )
     for model, found in sides.items():
         widths = {contribution.measure.name: contribution.parts.shape[1] for contribution in own[model]}
         for by_null in found:
             wanted = widths.get(by_null.measure.name)
-            which = f"{by_null.measure.name} of {model} by the null {null.name}"
+            which = f"{by_null.measure.name} of {model} by the null condition {null.name}"
             require(
                 wanted in (None, by_null.parts.shape[1]),
                 study,
@@ -215,18 +236,26 @@ def _check_sides(case: Case, null: Null, results: Results) -> None:
             )
     if null.trials is not None and named:
         given = {contribution.measure.name for found in sides.values() for contribution in found}
-        lacking = f"its null {null.name} returns none of the measures that it is for ({', '.join(sorted(named))})"
+        lacking = (
+            f"its null condition {null.name} is for {', '.join(sorted(named))}, but sides() returns none of these"
+            " measures"
+        )
         require(given & set(named), study, f"{lacking}: return Contributions with the design's names")
 
 
 def _sides_of(case: Case, null: Null, comparing: Comparing, results: Results, how: Any) -> Sides:
-    """The null's sides; with uninformative data it may raise an InputError, but nothing else."""
+    """The null condition's sides, empty if it raises an `InputError`. No other exception is allowed, even for
+    uninformative data."""
     try:
         found = null_sides(null, comparing, results, how)
     except InputError:
         return {}
     except Exception as error:
-        reason = f"sides() of its null {null.name} raised {type(error).__name__}: {error}"
+        reason = f"sides() of its null condition {null.name} raised {type(error).__name__}: {error}"
         raise AssertionError(f"the study {case.study.name}: {reason}") from error
-    require(isinstance(found, Mapping), case.study, f"sides() of its null {null.name} returns no mapping by model")
+    require(
+        isinstance(found, Mapping),
+        case.study,
+        f"sides() of its null condition {null.name} must return a mapping by model",
+    )
     return found

@@ -1,4 +1,4 @@
-"""The contract of every study inside Inspect AI, with the same simulated answerers as on this machine."""
+"""The check of a study's contract inside Inspect AI, with the same simulated models as outside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _PROVIDER = "overton-testing"
 
 
 class _SimulatedApi(OvertonAPI):
-    """Simulated answerers of a study as Inspect models, by the name that `seated` gives them."""
+    """A simulated answerer of a study as an Inspect model. `seated` has the case and the model entry by the Inspect
+    model's name."""
 
     seated: Mapping[str, tuple[Case, ModelEntry]] = {}
 
@@ -52,16 +53,17 @@ def _simulated_api() -> type[ModelAPI]:
 
 
 def check_inspect(case: Case) -> None:
-    """Inside Inspect it has the same records; its log converts to a run and back; unknown parameters are refused."""
+    """Check that the study has the same records inside Inspect AI, that its log converts to a run and back, and that
+    unknown parameters are refused."""
     study, whole = case.study, case.whole
     with _seat_models(case) as models:
         logs = [_run_eval(case, models | {study.first: evaluated}) for evaluated in _models_by_eval(case, models)]
         for log in logs:
             require(log.status == "success", study, f"its eval failed: {log.error.message if log.error else ''}")
         imported = import_logs([log.location for log in logs], out=case.new())
-        advice = "conduct() must depend on the trial and replies alone"
+        advice = "conduct() must depend only on the trial and the replies"
         same = sorted_lines(imported.records()) == sorted_lines(whole.records())
-        require(same, study, f"different records inside Inspect: {advice}")
+        require(same, study, f"has different records inside Inspect AI: {advice}")
         refused = _run_eval(case, models, no_such_option=1)
         require(refused is None, study, "its task accepts a parameter that it does not have")
     exported = case.new()
@@ -70,13 +72,14 @@ def check_inspect(case: Case) -> None:
     require(
         sorted_lines(back.records()) == sorted_lines(whole.records()),
         study,
-        "different records once exported and imported",
+        "has different records after being exported and imported",
     )
 
 
 @contextmanager
 def _seat_models(case: Case) -> Iterator[dict[str, list[Model]]]:
-    """Inspect's models by role, while they may be asked; logs, caches and traces go to the case's folder."""
+    """A context with Inspect's models by role. Within it, the models answer, and logs, caches and traces go to the
+    case's folder."""
     entries = {
         role: found for role, found in case.whole.manifest.models.items() if found and role not in case.study.retrieval
     }
@@ -95,13 +98,13 @@ def _seat_models(case: Case) -> Iterator[dict[str, list[Model]]]:
 
 
 def _models_by_eval(case: Case, models: Mapping[str, list[Model]]) -> list[list[Model]]:
-    """The models that each eval is about: all of them if they meet in one conversation, otherwise one."""
+    """The models that each eval measures: all models if they meet in one conversation, otherwise one model per eval."""
     measured = models[case.study.first]
     return [measured] if case.study.together else [[model] for model in measured]
 
 
 def _run_eval(case: Case, models: Mapping[str, Sequence[Model]], **unknown: Any) -> Any:
-    """The log of an eval; None if Overton refused to start it."""
+    """The log of an eval; None if Overton refused to start the eval."""
     study = case.study
     first, *more = models[study.first]
     roles: dict[str, Any] = {study.role(role).word: found[0] for role, found in models.items() if role != study.first}
@@ -114,7 +117,7 @@ def _run_eval(case: Case, models: Mapping[str, Sequence[Model]], **unknown: Any)
     chosen = {"items": str(case.items)} if case.items else {}
     only = {"only": list(case.only)} if case.only else {}
     try:
-        # In a separate context: Inspect leaves its transcript in the one in which an eval was called.
+        # Run in a separate context, because Inspect leaves its transcript in the context in which an eval is called.
         (log,) = copy_context().run(
             inspect_eval,
             f"overton/{study.name.replace('-', '_')}",

@@ -1,8 +1,8 @@
-"""Input from outside, turned into values of ours or into one error of ours.
+"""Decoders that turn input from outside into Overton's own values, or raise a single kind of error.
 
-Replies, pages, archives, foreign files, run folders that a colleague sent: whatever a decoder or an operating system
-makes of them, only `Unreadable` leaves this room, and callers say which file, model or page it concerns. This door
-leads to readers only. Files are written by `overton.files.atomic`, which raises `RunError` with the file's name.
+Such input includes replies, pages, archives, foreign files, and run folders that a colleague sent. Errors of decoders
+and of the operating system leave this package as `Unreadable`, to which callers add the name of the file, model or
+page. The package only reads. `overton.files.atomic` writes files, and raises `RunError` with the file's name.
 """
 
 from overton.untrusted.compressed import GzipMember, Limit, Zip, check_cells, inflated, members, zstandard_inflated

@@ -1,9 +1,8 @@
-"""gzip, zstandard and zip from outside, inflated within limits.
+"""Decompression of gzip, zstandard and zip data from outside, within limits. All good bytes are yielded before an error
+is raised.
 
-Errors are raised after the last good bytes.
-
-Readers of zip archives trust what an archive says of itself. Here its directory is read by Python's reader, once its
-size is known to be acceptable, and every member piece by piece.
+Ordinary zip readers trust the sizes that an archive states. This module lets Python's reader read the directory only if
+the directory is small enough, and it reads every member piece by piece.
 """
 
 from __future__ import annotations
@@ -25,20 +24,23 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 1 << 16
 _ZSTANDARD_PIECE_BYTES = 1 << 11
-"""Compressed bytes taken at a time. Four bytes of zstandard can stand for 128 KiB, a piece for 64 MiB at worst."""
+"""Compressed bytes read at a time. Four bytes of zstandard can expand to 128 KiB, so a piece can expand to 64 MiB."""
 _MAX_WINDOW_BYTES = 1 << 31
-"""Dumps are packed with windows of up to 2 GiB; zstandard by default refuses more than 128 MiB."""
+"""The largest window accepted. Forum dumps have windows of up to 2 GiB, but zstandard refuses more than 128 MiB by
+default."""
 _FREE_BYTES = 1 << 24
-"""Bytes of output before the ratio counts: a small legitimate file may consist of one letter."""
+"""Bytes of output for which the ratio is not checked, because a small legitimate file may repeat a single letter."""
 _CELL_BYTES = 16
 """Approximate bytes of a cell in memory."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The most output: `size` bytes, and beyond the first `free` ones `ratio` bytes per byte of input.
+    """The maximum output: `size` bytes. If the output is larger than `free` bytes, it must also be at most `ratio`
+    times the input.
 
-    Texts compress to a tenth or a thirtieth, JSON full of repeated keys to a hundredth, a bomb to a thousandth.
+    Texts compress to between a tenth and a thirtieth of their size. JSON with many repeated keys compresses to a
+    hundredth, and a decompression bomb to a thousandth.
     """
 
     size: int
@@ -49,7 +51,7 @@ class Limit:
         """Refuse output that is too large for `taken` bytes of input.
 
         Raises:
-            Unreadable: it is.
+            Unreadable: the output is too large.
         """
         if made > self.size:
             raise Unreadable(f"is larger than {self.size:,} bytes once decompressed", too_large=True)
@@ -61,19 +63,19 @@ def check_cells(cells: int, size: int, limit: Limit) -> None:
     """Refuse a file of `size` bytes that expands to more cells than `limit` allows.
 
     Raises:
-        Unreadable: it does.
+        Unreadable: the file has too many cells.
     """
     if cells * _CELL_BYTES > max(limit.free, min(limit.size, limit.ratio * size)):
         raise Unreadable(f"has {cells:,} cells in {size:,} bytes, more than is allowed for so small a file")
 
 
 def inflated(pieces: Iterable[bytes], window: int, limit: Limit) -> Iterator[bytes]:
-    """Decompress zlib's formats (`window` as `zlib.decompressobj` takes it), member after member, piece by piece.
+    """Decompress zlib's formats, member after member, piece by piece. `window` is `wbits` of `zlib.decompressobj`.
 
     At most 64 KiB are in memory at a time, whatever the input.
 
     Raises:
-        Unreadable: it is damaged, ends early, or exceeds the limit; after the last good bytes.
+        Unreadable: the data is damaged, ends early, or exceeds the limit. All good bytes are yielded first.
     """
     taken = made = 0
     for out, took, _ in _inflate_steps(pieces, window):
@@ -85,7 +87,7 @@ def inflated(pieces: Iterable[bytes], window: int, limit: Limit) -> Iterator[byt
 
 @dataclass(frozen=True)
 class GzipMember:
-    """One member: where it starts and ends in the input (bytes), and its content, decompressed."""
+    """A gzip member: its start and end in the input, in bytes, and its decompressed content."""
 
     start: int
     end: int
@@ -93,11 +95,12 @@ class GzipMember:
 
 
 def members(pieces: Iterable[bytes], window: int, limit: Limit, *, kept: int | None = None) -> Iterator[GzipMember]:
-    """Each member separately, each within the limit; of its content the first `kept` bytes, None for all.
+    """Yield each gzip member with the first `kept` bytes of its content, or with all bytes if `kept` is None. The limit
+    applies to each member separately.
 
     Raises:
-        Unreadable: one is damaged, ends early, or exceeds the limit; after the last good one. `Unreadable.byte` is
-            where it starts.
+        Unreadable: a member is damaged, ends early, or exceeds the limit. All good members before it are yielded first.
+            `Unreadable.byte` is the start of the bad member.
     """
     start, end, made, content = 0, 0, 0, bytearray()
     try:
@@ -114,7 +117,7 @@ def members(pieces: Iterable[bytes], window: int, limit: Limit, *, kept: int | N
 
 
 def _inflate_steps(pieces: Iterable[bytes], window: int) -> Iterator[tuple[bytes, int, bool]]:
-    """The output step by step, how many bytes each step took, and whether a member ended with it."""
+    """For each step: the output, the number of input bytes taken, and whether a member ended."""
     member = None
     for piece in pieces:
         left = piece
@@ -125,7 +128,7 @@ def _inflate_steps(pieces: Iterable[bytes], window: int) -> Iterator[tuple[bytes
             left = member.unconsumed_tail or member.unused_data
             yield out, before - len(left), member.eof
             member = None if member.eof else member
-    while member is not None:  # all input is consumed, but some output may be left
+    while member is not None:  # the input is used up, but some output may still be pending
         out = _inflate_piece(member.decompress, b"")
         if not (out or member.eof):
             raise Unreadable("its compressed data ends early", ends_early=True)
@@ -137,7 +140,7 @@ def zstandard_inflated(pieces: Iterable[bytes], limit: Limit) -> Iterator[bytes]
     """Decompress zstandard, frame after frame, piece by piece.
 
     Raises:
-        Unreadable: it is damaged, ends early, or exceeds the limit.
+        Unreadable: the data is damaged, ends early, or exceeds the limit.
     """
     import zstandard
 
@@ -177,7 +180,7 @@ def _inflate_piece(decompress: Callable[[bytes, int], bytes], left: bytes) -> by
 
 _MAX_DIRECTORY_BYTES = 1 << 24
 _MAX_END_BYTES = 1 << 17
-"""Most bytes after the directory: its own end, and a comment of at most 64 KiB."""
+"""The maximum number of bytes after the directory: its end record, and a comment of at most 64 KiB."""
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
 _RAW_DEFLATE = -15
@@ -186,13 +189,14 @@ _MISMATCH = "does not match the archive's directory"
 
 
 class Zip:
-    """An open archive, whose members are each limited to `limit`. Of those with the same name the last counts."""
+    """An open zip archive. `limit` applies to each member separately. If several members have the same name, the last
+    one is used."""
 
     def __init__(self, path: Path, limit: Limit) -> None:
-        """Read the directory.
+        """Open the archive and read its directory.
 
         Raises:
-            Unreadable: it is not a zip archive, or is damaged.
+            Unreadable: the file is not a zip archive, or it is damaged.
             OSError: the file cannot be read.
         """
         self._limit = limit
@@ -220,19 +224,20 @@ class Zip:
         return iter(self._members)
 
     def read(self, name: str) -> bytes | None:
-        """A whole member, None if none has this name.
+        """The content of a member, None if no member has this name.
 
         Raises:
-            Unreadable: it is damaged, encrypted, packed by an unsupported method, or too large; `place` is its name.
+            Unreadable: the member is damaged, encrypted, compressed by an unsupported method, or too large.
+                `Unreadable.place` is the member's name.
             OSError: the file cannot be read.
         """
         return b"".join(self.pieces(name)) if name in self._members else None
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """A member piece by piece; at its end it is checked against the directory.
+        """Yield a member piece by piece. At its end, its size and checksum are compared with the directory.
 
         Raises:
-            Unreadable: as `read`; there is no member of this name.
+            Unreadable: as for `read`, or there is no member of this name.
             OSError: the file cannot be read.
         """
         if (info := self._members.get(name)) is None:
@@ -276,7 +281,7 @@ class Zip:
 
 
 class _BoundedFile:
-    """A file of which no more is read at once than a directory may have."""
+    """A file that refuses to read more bytes at once than a directory may have."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

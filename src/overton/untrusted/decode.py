@@ -1,4 +1,4 @@
-"""JSON, TOML and UTF-8 from outside become values, or one error."""
+"""Decoders of JSON, TOML and UTF-8 from outside, which raise only one kind of error."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import msgspec
 from overton.errors import Unreadable
 
 _PANIC_MODULE = "pyo3_runtime"
-"""The module that panics name as theirs. Each library has its own class there, mostly without exporting it."""
+"""The module name of the exception classes that Rust libraries raise for panics. Each library has its own class, and
+most libraries do not export it."""
 
 
 @contextmanager
 def panics_as_unreadable() -> Iterator[None]:
-    """Turn a panic into `Unreadable`. It is not an `Exception`: otherwise it would end the process.
+    """Turn a panic of a Rust library into `Unreadable`. A panic is not an `Exception`, so it would otherwise end the
+    process.
 
     Raises:
         Unreadable: there was a panic.
@@ -37,11 +39,11 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def decode_json(text: bytes | memoryview | str | msgspec.Raw, decode: Callable[[Any], T]) -> T:
-    """The value in a JSON text; `decode` is the `decode` of an `msgspec.json.Decoder`.
+    """The value in a JSON text. `decode` is the method of an `msgspec.json.Decoder`.
 
     Raises:
-        Unreadable: it is not JSON, not UTF-8, nested too deeply, contains an impossible number, or is not of the
-            decoder's type (`wrong_form`).
+        Unreadable: the data is not JSON or not UTF-8, is nested too deeply, contains an impossible number, or does not
+            have the decoder's type (`wrong_form`).
     """
     try:
         return decode(text)
@@ -54,11 +56,11 @@ def decode_json(text: bytes | memoryview | str | msgspec.Raw, decode: Callable[[
 
 
 def python_of(text: str, **how: Any) -> Any:
-    """The value in a JSON text by Python's own reader, for when keys must be seen as written (`how` is its keyword
-    arguments).
+    """Decode a JSON text with Python's own reader, which can show every key as written, even if repeated. `how` are the
+    reader's keyword arguments.
 
     Raises:
-        Unreadable: it is not JSON, is nested too deeply, or `how` refuses it with a `ValueError`.
+        Unreadable: the text is not JSON, is nested too deeply, or a function in `how` refuses it with a `ValueError`.
     """
     try:
         return json.loads(text, **how)
@@ -72,7 +74,7 @@ def decode_toml(text: str) -> dict[str, Any]:
     """The tables in a TOML text.
 
     Raises:
-        Unreadable: it is not TOML, or is nested too deeply.
+        Unreadable: the text is not TOML, or is nested too deeply.
     """
     try:
         return tomllib.loads(text)
@@ -83,10 +85,10 @@ def decode_toml(text: str) -> dict[str, Any]:
 
 
 def converted(value: Any, kind: type[T], *, strict: bool = True) -> T:
-    """Plain values (from JSON, TOML or a table) as a `kind`.
+    """Convert plain values (from JSON, TOML or a table) to the type `kind`.
 
     Raises:
-        Unreadable: they are not of that form.
+        Unreadable: the values do not fit the type.
     """
     try:
         return msgspec.convert(value, kind, strict=strict)
@@ -97,10 +99,10 @@ def converted(value: Any, kind: type[T], *, strict: bool = True) -> T:
 
 
 def decode_text(data: bytes) -> str:
-    """UTF-8 bytes as text, a byte order mark dropped.
+    """Decode UTF-8 bytes to text, without a byte order mark.
 
     Raises:
-        Unreadable: they are not UTF-8.
+        Unreadable: the bytes are not UTF-8.
     """
     try:
         return data.removeprefix(_BOM).decode()
@@ -114,9 +116,9 @@ def _why_unreadable(error: Exception) -> str:
         case UnicodeDecodeError():
             return f"is not UTF-8 (at byte {error.start})"
         case UnicodeEncodeError():
-            return "holds half of a surrogate pair, which is no character"
+            return "contains half of a surrogate pair, which is not a character"
         case RecursionError():
             return "is nested too deeply"
         case OverflowError():
-            return "holds a number too large to be one"
+            return "contains a number that is too large"
     return f"is not valid JSON: {error}"

@@ -1,4 +1,4 @@
-"""Files in folders that may be somebody else's: opened without following links, read within a size."""
+"""Functions for files in folders that may come from somebody else. Links are not followed, and sizes are limited."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
 def no_links(folder: Path) -> None:
-    """Refuse a folder in which anything, at any depth, is a symbolic link, a device, a pipe or a socket.
+    """Refuse a folder that contains, at any depth, a symbolic link, a device, a pipe or a socket.
 
-    This is checked before the folder is used. Anyone who can write to it during use can still change it then; files
-    opened with `opened` do not follow links made later, except on Windows, where making a link needs a right that
-    users do not have by default.
+    Call this before the folder is used. Anyone who can write to the folder can still add links later. `opened` does not
+    follow them, except on Windows, where users by default have no right to make links.
 
     Raises:
-        Unreadable: it contains one; `Unreadable.place` is its path.
+        Unreadable: the folder contains a link or special file. `Unreadable.place` is its path.
     """
     for where, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -34,7 +33,7 @@ def no_links(folder: Path) -> None:
             try:
                 mode = os.lstat(path).st_mode
             except FileNotFoundError:
-                continue  # a temporary file that has just been renamed
+                continue  # for example a temporary file that has just been renamed
             except OSError as error:
                 raise Unreadable(f"cannot be checked: {reason_of(error)}", place=path) from None
             if stat.S_ISLNK(mode):
@@ -44,11 +43,11 @@ def no_links(folder: Path) -> None:
 
 
 def opened(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> BinaryIO:
-    """The file, opened in binary mode, if it is a file and not a link; `flags` are those of `os.open`.
+    """Open a file in binary mode. Links and special files are refused. `flags` are the flags of `os.open`.
 
     Raises:
-        Unreadable: it is a link, or not a file.
-        OSError: it does not exist, or may not be opened.
+        Unreadable: the path is a link, or not a file.
+        OSError: the file does not exist, or may not be opened.
     """
     try:
         descriptor = os.open(path, flags | _NOFOLLOW | _BINARY | _CLOEXEC | getattr(os, "O_NONBLOCK", 0), mode)
@@ -64,14 +63,14 @@ def opened(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> BinaryIO:
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """All of a file of at most `most` bytes, without following links.
+    """The content of a file of at most `most` bytes. Links are not followed.
 
     Raises:
-        Unreadable: it is larger, a link, or not a file.
-        OSError: it does not exist, or may not be opened.
+        Unreadable: the file has more than `most` bytes, or the path is a link or not a file.
+        OSError: the file does not exist, or may not be opened.
     """
     with opened(path) as file:
-        # As much memory is allocated as requested, however little there is to read.
+        # A read allocates as much memory as requested, even if the file is small.
         content = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
     if len(content) > most:
         raise Unreadable(f"is larger than {most:,} bytes", place=str(path))
@@ -81,10 +80,11 @@ def read_bytes(path: Path, most: int) -> bytes:
 def read_file(
     path: Path, most: int, decode: Callable[[bytes], T], error: Callable[[str], Exception], *, missing: T | None = None
 ) -> T:
-    """Read a file of at most `most` bytes and decode it; if there is none, return `missing` unless that is None.
+    """Read a file of at most `most` bytes and decode it. If there is no file and `missing` is not None, return
+    `missing`.
 
     Raises:
-        Exception: what `error` makes of the reason why the file cannot be read or decoded.
+        Exception: the file cannot be read or decoded. `error` makes the exception from the reason.
     """
     try:
         return decode(read_bytes(path, most))

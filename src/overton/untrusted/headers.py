@@ -1,4 +1,5 @@
-"""Numbers in response headers: what a server asks for, within a range, or nothing."""
+"""Readers of numbers in response headers. They clamp numbers to a valid range, and return None for a header that they
+cannot read."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from math import isnan
 
 LONGEST_WAIT = 366 * 86_400.0
-"""Seconds; a requested pause of more than a year counts as a year."""
+"""The longest pause, in seconds. If a server requests a pause of more than a year, it counts as a year."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 _MAX_DATE_CHARACTERS = 64
@@ -17,10 +18,10 @@ _MAX_DATE_CHARACTERS = 64
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds that a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110,
-    section 10.2.3); None if it asks for nothing readable. A time before `now` is 0; by default `now` is the server's
-    own `Date`, since this machine's clock may be wrong by days.
+    section 10.2.3). None if neither header is readable. A time before `now` gives 0. By default, `now` is the server's
+    own `Date`, because this machine's clock may be wrong by days.
 
-    Names are looked up in lower case.
+    The names in `headers` must be in lower case.
     """
     milliseconds = seconds_of(headers.get("retry-after-ms", ""), unit=1e-3)
     if milliseconds is not None:
@@ -40,14 +41,14 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 def seconds_of(text: str, unit: float = 1.0) -> float | None:
     """A number of seconds, clamped to between 0 and a year; None if the text is not a number.
 
-    `unit` is in seconds.
+    `unit` is the length in seconds of one unit of the number.
     """
     found = _NUMBER.fullmatch(text.strip())
     return clamp_seconds(float(found[0]) * unit) if found else None
 
 
 def clamp_seconds(seconds: float | None) -> float | None:
-    """The seconds, at least 0 and at most a year; None if they are NaN."""
+    """The seconds, clamped to between 0 and a year; None for NaN and for anything that is not a number."""
     if not isinstance(seconds, int | float) or (isinstance(seconds, float) and isnan(seconds)):
         return None
     return float(min(max(0.0, seconds), LONGEST_WAIT))
@@ -61,11 +62,11 @@ def _seconds_between(now: datetime, moment: datetime) -> float | None:
 
 
 def _parse_date(date: str) -> datetime | None:
-    """A date of HTTP's; None if it is not readable."""
+    """The moment of a date in HTTP's format; None if the date is not readable."""
     if len(date) > _MAX_DATE_CHARACTERS:
         return None
     try:
         moment = parsedate_to_datetime(date)
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError, TypeError, IndexError):  # its parser does not check the parts of a date
+    except (ValueError, OverflowError, TypeError, IndexError):  # Python's parser does not check the parts of a date
         return None

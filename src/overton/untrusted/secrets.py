@@ -1,21 +1,21 @@
-"""Foreign texts without our keys: a server may echo the key that it was sent, in whatever notation."""
+"""Removal of API keys from foreign texts. A server may echo the key that it was sent, in any notation."""
 
 from __future__ import annotations
 
 import re
 
 HIDDEN = "[hidden]"
-_TELLING_CHARACTERS = 8  # characters of a key that give it away
+_TELLING_CHARACTERS = 8  # this many characters reveal a key
 _MIN_KEY_CHARACTERS = 16  # a shorter "key" ('EMPTY', 'token-abc') may be a legitimate part of a reply
 _MAX_SLASHES = 8  # of nested texts, each escaped again
 
 
 class ApiKey:
-    """An API key, or none (falsy), and the environment variable that it came from. Its repr, str and pickle do not give
-    it away.
+    """An API key, and the environment variable from which it came. The object is false if there is no key. Its repr and
+    str do not show the key, and it cannot be pickled.
 
-    It is removed from texts however it is written there: plainly, with JSON's escapes, also of a text within a text
-    ('\\\\u0041', '\\\\\\\\/'), or as in an address ('%41').
+    The key is removed from texts in any notation. It may be written plainly, with JSON's escapes, with the escapes of a
+    JSON text within a JSON text ('\\\\u0041', '\\\\\\\\/'), or as in an address ('%41').
     """
 
     __slots__ = ("_start", "_value", "_whole", "variable")
@@ -41,16 +41,18 @@ class ApiKey:
         return self._value
 
     def hide(self, text: str) -> str:
-        """The text of an error without the key: whole, or truncated after its first eight characters or later."""
+        """The text of an error without the key. A part of the key is also removed if it starts with the key's first
+        eight characters."""
         return self._start.sub(HIDDEN, self._whole.sub(HIDDEN, text)) if self._value else text
 
     def hide_in_reply(self, text: str) -> str:
-        """The text of a reply without the whole key; unchanged if the key is so short that it may be a legitimate part
-        of it."""
+        """The text of a reply without the key. If the key is so short that a reply may contain it by chance, the reply
+        stays unchanged."""
         return self._whole.sub(HIDDEN, text) if self.may_be_in(text) else text
 
     def may_be_in(self, text: str) -> bool:
-        """Whether `hide_in_reply` has to process the text; a quick check."""
+        """Whether `hide_in_reply` has to process the text. This check is quick, and may be true even if the text does
+        not contain the key."""
         return len(self._value) >= _MIN_KEY_CHARACTERS and (self._value in text or _may_be_escaped(text))
 
 

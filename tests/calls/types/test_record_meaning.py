@@ -13,7 +13,7 @@ def test_other_words_begin_none(token: str) -> None:
     assert options_named(token, ("A", "B")) == ()
 
 
-def test_what_stands_before_the_option_in_the_token_is_needed() -> None:
+def test_option_in_a_token_requires_its_lead() -> None:
     assert options_named("<<B", ("A", "B"), lead="<<") == ("B",)
     assert options_named("B", ("A", "B"), lead="<<") == ()
 

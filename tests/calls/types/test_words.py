@@ -44,6 +44,6 @@ def test_outcomes_survive_json(outcome: Reply | Failure) -> None:
     assert msgspec.json.decode(msgspec.json.encode(outcome), type=type(outcome)) == outcome
 
 
-def test_settings_refuse_what_they_do_not_know() -> None:
+def test_settings_refuse_unknown_fields() -> None:
     with pytest.raises(msgspec.ValidationError, match="temprature"):
         msgspec.json.decode(b'{"temprature": 1}', type=Settings)

@@ -89,7 +89,7 @@ def test_the_first_five_places_are_named_and_all_are_counted(dump: Write, post: 
     )
 
 
-def test_a_last_line_that_is_cut_off_is_said_to_be(plain_dump: Write, post: Make) -> None:
+def test_truncated_last_line_is_reported(plain_dump: Write, post: Make) -> None:
     tally = ReadCounts()
     data = json.dumps(post()).encode()
     assert ids(read_posts(plain_dump(data + b"\n" + data[:30]), tally=tally)) == ["p1"]
@@ -119,7 +119,7 @@ def test_a_line_that_is_too_long_is_counted_and_skipped(
     assert tally.lines == 4
 
 
-def test_a_truncated_zstandard_file_gives_what_it_has(
+def test_truncated_zstandard_file_gives_its_whole_records(
     plain_dump: Write, long_window: Callable[[bytes], bytes], post: Make
 ) -> None:
     lines = [json.dumps(post(id=f"p{number}", selftext=str(number**9))).encode() for number in range(20_000)]
@@ -139,7 +139,7 @@ def test_a_community_is_recognised_in_any_case(dump: Write, post: Make) -> None:
     assert (tally.records, tally.lost) == (1, 0)
 
 
-def test_no_post_at_all_is_an_error_that_says_what_was_there(dump: Write, comment: Make, post: Make) -> None:
+def test_dump_without_posts_is_an_error_that_names_its_contents(dump: Write, comment: Make, post: Make) -> None:
     with pytest.raises(InputError, match=r"dump: there is no post in 2 lines; 2 skipped: a field .* swapped\?"):
         list(read_posts(dump([comment(), comment()])))
     with pytest.raises(InputError, match="there is no post of r/other in 1 lines"):
@@ -223,7 +223,7 @@ GARBAGE = st.one_of(
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(GARBAGE, max_size=8), place=st.integers(0, 8), end=st.sampled_from([b"", b"\n"]))
-def test_whatever_stands_around_it_a_good_line_is_read(
+def test_good_line_is_read_between_bad_ones(
     plain_dump: Write, post: Make, lines: list[bytes], place: int, end: bytes
 ) -> None:
     lines.insert(place, json.dumps(post(id="good")).encode())

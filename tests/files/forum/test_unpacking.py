@@ -20,7 +20,7 @@ packers = pytest.mark.parametrize("pack", [bytes, zstandard.ZstdCompressor().com
 
 
 def kept(path: Path) -> tuple[bytes, str]:
-    """What is read before damage, and what the damage is, if any."""
+    """The data before damage, and the damage, if any."""
     found = b""
     try:
         for block in unpack(path):
@@ -32,7 +32,7 @@ def kept(path: Path) -> tuple[bytes, str]:
 
 
 @packers
-def test_a_file_is_unpacked_by_what_it_is_not_by_its_name(pack: Pack, plain_dump: Callable[..., Path]) -> None:
+def test_file_is_unpacked_by_its_content_and_not_by_its_name(pack: Pack, plain_dump: Callable[..., Path]) -> None:
     assert kept(plain_dump(pack(DATA), "dump.txt")) == (DATA, "")
 
 
@@ -60,7 +60,7 @@ def test_frames_to_be_skipped_are_skipped(plain_dump: Callable[..., Path]) -> No
 @pytest.mark.parametrize(
     ("pack", "name"), [(zstandard.ZstdCompressor().compress, "zstandard"), (gzip.compress, "gzip")]
 )
-def test_what_a_truncated_file_still_contains_is_read_and_the_cut_is_reported(
+def test_truncated_file_is_read_as_far_as_possible_and_reported(
     pack: Pack, name: str, plain_dump: Callable[..., Path]
 ) -> None:
     packed = pack(DATA)

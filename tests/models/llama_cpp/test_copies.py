@@ -1,4 +1,4 @@
-"""Which copy of a model answers what."""
+"""The dispatch of requests to copies of a model."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ async def _asked(copies: CopyPool, heads: list[str]) -> list[int]:
     return await asyncio.gather(*tasks)
 
 
-async def test_what_shares_a_head_is_answered_by_one_copy_and_no_copy_is_idle() -> None:
+async def test_requests_with_one_head_go_to_one_copy_and_all_copies_are_busy() -> None:
     copies = CopyPool(2, "m")
     threads = await _asked(copies, ["x", "x", "y", "y"])
     copies.shutdown()
     assert threads[0] == threads[1] != threads[2] == threads[3]
 
 
-async def test_what_shares_nothing_is_spread_evenly() -> None:
+async def test_requests_without_heads_are_spread_evenly() -> None:
     copies = CopyPool(3, "m")
     threads = await _asked(copies, [""] * 9)
     copies.shutdown()

@@ -1,4 +1,4 @@
-"""The embedded model, asked a few short questions; and files that are no models."""
+"""The embedded model, asked a few short questions, and files that are not models."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ async def test_the_event_loop_lives_while_the_model_answers(model: EmbeddedModel
 
 
 @pytest.mark.embedded
-async def test_nobody_can_reach_the_server_and_it_prints_nothing(
+async def test_server_is_unreachable_and_prints_nothing(
     model: EmbeddedModel, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(llama_cpp.tempfile, "tempdir", str(tmp_path))
@@ -250,7 +250,7 @@ def listening_ports() -> set[str]:
 
 
 @pytest.mark.embedded
-async def test_a_long_path_to_temporary_files_is_no_hindrance(
+async def test_model_answers_with_a_long_temporary_path(
     weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = tmp_path / ("d" * 100)
@@ -363,7 +363,7 @@ def test_every_cut_through_a_header_is_bad_input(tmp_path: Path) -> None:
     ],
     ids=["empty", "pickle", "version 1", "big-endian", "endless", "unknown kind", "nested array"],
 )
-def test_what_is_no_gguf_file_is_bad_input_that_says_why(content: bytes, reason: str, tmp_path: Path) -> None:
+def test_files_that_are_not_gguf_are_refused_with_the_reason(content: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "file.gguf"
     path.write_bytes(content)
     with pytest.raises(InputError, match=reason):

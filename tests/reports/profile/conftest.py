@@ -52,7 +52,7 @@ def held(study: str, out: Path, **more: Any) -> Path:
 
 @pytest.fixture(scope="session")
 def hold() -> Callable[..., Path]:
-    """Makes a run of a study as above, but for what is said: `hold(study, out, **more)`."""
+    """A function that makes a run of a study as above, with changes: `hold(study, out, **more)`."""
     return held
 
 

@@ -1,4 +1,4 @@
-"""A model's profile over all studies: what each found, what is missing, shared subjects, and runs over time."""
+"""A model's profile over all studies: results of each, missing studies, shared subjects, and runs over time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_study_tells_of_the_aspects_that_it_declares(study: str, made: Any) ->
     assert told == set(measuring.profile.aspects)
 
 
-def test_every_aspect_is_told_of_in_sentences_with_their_numbers(made: Any) -> None:
+def test_every_aspect_has_sentences_with_their_numbers(made: Any) -> None:
     for aspect in ASPECTS:
         assert made.of(aspect)
     for one in made.found:
@@ -61,7 +61,7 @@ def test_numbers_are_those_of_the_studys_own_analysis(made: Any, runs: dict[str,
     assert by_title["By arguments: open-mindedness"] == own.estimate("open_mindedness_cross_fitted", model="a")
 
 
-def test_what_was_not_run_is_named_with_the_command_that_would_run_it(runs: dict[str, Path]) -> None:
+def test_missing_studies_are_named_with_the_command_that_would_run_them(runs: dict[str, Path]) -> None:
     made = overton.profile(runs["open-mindedness"])
     assert {one.study for one in made.missing} == {name for name in asking_names() if name in OURS} - {
         "open-mindedness"
@@ -79,7 +79,7 @@ def test_nothing_is_missing_where_all_were_run(made: Any) -> None:
     assert [one.study for one in made.missing if one.model == "a"] == []
 
 
-def test_items_of_several_studies_on_one_subject_stand_together(made: Any) -> None:
+def test_items_of_several_studies_on_one_subject_are_grouped(made: Any) -> None:
     by_name = {one.name: one.rows for one in made.subjects}
     voting = by_name["Voting"]
     assert {row.study for row in voting} == {"open-mindedness", "pluralism", "even-handedness"}
@@ -92,7 +92,7 @@ def test_items_of_several_studies_on_one_subject_stand_together(made: Any) -> No
     assert all(len({row.study for row in rows}) > 1 for rows in by_name.values())
 
 
-def test_runs_of_one_second_stand_in_the_order_in_which_they_began(hold: Callable[..., Path], tmp_path: Path) -> None:
+def test_runs_of_one_second_are_in_the_order_in_which_they_began(hold: Callable[..., Path], tmp_path: Path) -> None:
     runs = [hold("open-mindedness", tmp_path / name, seed=seed) for seed, name in enumerate(("z", "a"))]
     for run, begun in zip(runs, ("12:00:00.100000+00:00", "14:00:00.200000+02:00"), strict=True):
         manifest = run / "manifest.json"
@@ -157,7 +157,7 @@ def test_a_table_of_subjects_that_cannot_be_used_is_refused(
         overton.profile(runs["open-mindedness"], subjects=table)
 
 
-def test_the_latest_run_tells_and_all_stand_over_time(two: tuple[Path, Path]) -> None:
+def test_the_latest_run_describes_the_model_and_all_runs_are_shown_over_time(two: tuple[Path, Path]) -> None:
     first, second = two
     made = overton.profile(second, first)
     assert {one.run.path for one in made.found} == {second}
@@ -172,7 +172,7 @@ def test_the_latest_run_tells_and_all_stand_over_time(two: tuple[Path, Path]) ->
     assert start.traits != end.traits
 
 
-def test_runs_by_other_instruments_stand_over_time_and_are_not_compared(
+def test_runs_by_other_instruments_are_shown_over_time_and_not_compared(
     two: tuple[Path, Path], tmp_path: Path, hold: Callable[..., Path]
 ) -> None:
     other = hold("open-mindedness", tmp_path / "other", templates=[1, 4])
@@ -200,7 +200,7 @@ def test_one_name_for_several_models_is_warned_of(made: Any) -> None:
     assert any(said.startswith("a names several models") for said in made.warnings)
 
 
-def test_what_only_makes_items_has_no_profile(tmp_path: Path) -> None:
+def test_a_profile_needs_at_least_one_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="name at least one run"):
         overton.profile()
 
@@ -235,7 +235,7 @@ def test_a_runs_name_is_text_and_no_markup(runs: dict[str, Path], tmp_path: Path
     assert (page.parent / unquote(address)).is_file()
 
 
-def test_json_has_what_the_page_has(made: Any) -> None:
+def test_json_has_the_content_of_the_page(made: Any) -> None:
     data = made.to_json()
     assert data["schema"] == 2
     assert [row["sentence"] for row in data["rows"] if row["latest"]] == [one.trait.sentence for one in made.found]
@@ -267,7 +267,7 @@ def test_rows_of_runs_over_time_name_their_run(two: tuple[Path, Path], tmp_path:
     assert {row["kind"] for row in data["tables"]["changes"]} == {"change", "verdict"}
 
 
-def test_a_study_that_declares_nothing_is_said_to(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Path]) -> None:
+def test_a_study_without_declared_aspects_is_named(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Path]) -> None:
     from dataclasses import replace
 
     run = open_run(runs["open-mindedness"])

@@ -71,7 +71,7 @@ def test_two_models_have_students_interval_however_skewed_their_differences_are(
         assert own.method == "Student's t over issues"
 
 
-def test_the_published_models_differ_by_what_students_t_says() -> None:
+def test_difference_of_published_models_has_students_limits() -> None:
     """MillStone's counts, grok-3 minus gpt-4o by issue, of which one stands out: by hand [-11.9, 5.5]."""
     values = np.array([-1.98, -7.84, 27.53, -16.67, 0.74, -10.8, -1.36, -11.79, -8.58, -1.23])
     one = number(means(values), ratio, JACKKNIFE.over(10), (-100.0, 100.0))
@@ -239,7 +239,7 @@ def test_items_that_decide_grow_with_the_square_of_the_error() -> None:
     assert twice.items == pytest.approx(4 * one.items, abs=4)
 
 
-def test_nothing_is_said_of_items_where_there_is_no_error() -> None:
+def test_items_needed_returns_none_without_a_standard_error() -> None:
     assert items_needed(Gap(estimate(0, -1, 1), estimate(0, -1, 1)), 2, 20) is None
 
 
@@ -254,7 +254,7 @@ def test_without_intervals_everyone_could_have_any_place() -> None:
     assert found == {"a": (1, 2), "b": (1, 2)}
 
 
-def test_an_item_that_says_nothing_moves_no_number() -> None:
+def test_items_with_empty_parts_do_not_move_numbers() -> None:
     over, few = JACKKNIFE.over(8), JACKKNIFE.over(6)
     parts = means(BASE)
     wide = np.insert(parts, [2, 5], 0.0, axis=0)

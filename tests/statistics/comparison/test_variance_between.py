@@ -36,7 +36,7 @@ def test_limits_of_the_variance_of_three_means_cover_the_truth(effect: float, cl
     assert np.mean(held) >= 0.92
 
 
-def test_what_a_cluster_has_in_all_columns_is_no_chance() -> None:
+def test_variance_by_chance_ignores_values_common_to_all_columns() -> None:
     rng = np.random.default_rng(1)
     own, noise = 10 * rng.normal(size=(40, 1)), rng.normal(size=(40, 3))
     with_own, without = (
@@ -67,13 +67,13 @@ def test_a_permutation_test_is_paired() -> None:
     assert permuted_within(np.where(np.eye(20, 3, dtype=bool), nan, values)[:3], 500, 0) != 0
 
 
-def test_a_permutation_test_rejects_as_often_as_it_says_where_nothing_differs() -> None:
+def test_permutation_test_rejects_at_its_level_where_nothing_differs() -> None:
     rng = np.random.default_rng(3)
     p = [permuted_within(rng.exponential(size=(8, 1)) + rng.exponential(size=(8, 3)), 200, 0) for _ in range(300)]
     assert 0.02 <= np.mean(np.array(p) <= 0.05) <= 0.08
 
 
-def test_rows_that_lack_a_column_are_left_out_and_none_is_no_test() -> None:
+def test_permutation_test_leaves_out_incomplete_rows_and_is_nan_without_rows() -> None:
     values = np.array([[0.0, 1.0], [nan, 5.0], [0.2, 0.9]])
     assert permuted_within(values, 100, 0) == permuted_within(values[[0, 2]], 100, 0)
     assert isnan(permuted_within(np.full((3, 2), nan), 100, 0))

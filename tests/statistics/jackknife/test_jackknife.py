@@ -61,13 +61,13 @@ def test_groups_of_many_clusters_are_alike_in_size() -> None:
     assert (len(sizes), sizes.min(), sizes.max()) == (1000, 2, 3)
 
 
-def test_what_is_the_same_in_every_cluster_has_no_interval_but_the_reason() -> None:
+def test_equal_clusters_get_a_reason_instead_of_an_interval() -> None:
     made = Jackknife(unit="topics").mean([0.3] * 7)
     assert (made.value, isnan(made.low), isnan(made.high), made.error) == (pytest.approx(0.3), True, True, None)
     assert made.method == "no interval: the same in all 7 topics"
 
 
-def test_what_is_the_same_in_every_cluster_may_be_otherwise_in_as_many_as_wilsons_limit_allows() -> None:
+def test_equal_clusters_get_wilsons_limits_if_the_range_is_known() -> None:
     most = 1.96**2 / (12 + 1.96**2)  # the upper limit of a share that is 0 in twelve
     made = Jackknife().mean([0.25] * 12, (0.0, 1.0))
     assert (made.low, made.high) == pytest.approx((0.25 - most * 0.25, 0.25 + most * 0.75), abs=1e-4)

@@ -1,4 +1,4 @@
-"""What a judge misreads, counted, and undone."""
+"""A judge's errors, counted and undone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_people_who_differ_count_in_parts() -> None:
     ]
 
 
-def test_draws_lie_around_the_confusion_and_leave_room_for_errors_not_seen() -> None:
+def test_draws_lie_around_the_confusion_and_allow_for_unseen_errors() -> None:
     perfect = readings([0] * 60 + [1] * 40, [0] * 60 + [1] * 40).confusions(draws=2_000)
     assert perfect[0][0, 1] < 1e-3
     assert 0.01 < np.quantile(perfect[1:, 0, 1] * 0.6 + perfect[1:, 1, 0] * 0.4, 0.975) < 0.05
@@ -63,7 +63,7 @@ def test_rows_of_one_group_are_drawn_together() -> None:
 
 
 @pytest.mark.parametrize("outcomes", [2, 3])
-def test_weights_average_to_the_truth_whatever_the_judge_says_beside_labels(outcomes: int) -> None:
+def test_error_weights_average_to_the_truth_with_and_without_unread_labels(outcomes: int) -> None:
     judged = [*JUDGED[:-1], outcomes - 1]
     both = readings(judged=judged, outcomes=outcomes)
     given = np.bincount(judged, minlength=outcomes).astype(float)

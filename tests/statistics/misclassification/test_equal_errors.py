@@ -52,7 +52,7 @@ def test_equal_errors_are_called_so_nineteen_times_in_twenty(together: bool) -> 
     assert failed <= 14  # of 150 at 5%, more are seen less than once in a hundred times
 
 
-def test_errors_of_5_and_20_percent_are_told_apart_with_300_labels() -> None:
+def test_300_labels_distinguish_errors_of_5_and_20_percent() -> None:
     random = np.random.default_rng(6)
     found = [equal_errors(made, {"model": of})[0] for made, of in _many(random, (0.05, 0.2), False)]
     assert np.mean([one.fails for one in found]) > 0.9
@@ -65,7 +65,7 @@ def _many(
     return [simulated(random, rates, together) for _ in range(150)]
 
 
-def test_rates_that_differ_by_true_label_are_no_difference_of_models() -> None:
+def test_error_rates_that_differ_by_true_label_do_not_separate_models() -> None:
     # 'a' has true labels 0, which are read well, 'b' mostly 1, of which half are misread whoever's they are.
     random = np.random.default_rng(1)
     true = np.where(np.arange(400) < 200, random.random(400) < 0.1, random.random(400) < 0.9).astype(int)
@@ -102,6 +102,6 @@ def test_a_result_says_what_follows_for_single_labels_and_for_whole_units() -> N
     assert "depend on the model (a: 5% of 150 labels, b: 20% of 150 labels; p = 0.001)" in said
     assert "does not correct differences between its groups" in said
     assert "overton judge sample --whole" in said
-    assert "allow for that" in found.sentence(by_units=True)
+    assert "take this into account" in found.sentence(by_units=True)
     unseen = EqualErrors("model", {"a": 0.05, "b": 0.1}, {"a": 25, "b": 25}, 0.4, 0.23)
-    assert "cannot exclude rates that differ by up to 23 points" in unseen.sentence(by_units=False)
+    assert "error rates could still differ by up to 23 points" in unseen.sentence(by_units=False)

@@ -1,4 +1,4 @@
-"""Limits of numbers whose judge's errors are undone: what items vary by, and what is not known of the errors."""
+"""Limits of numbers whose judge's errors are undone: the variation of items, and the uncertainty about the errors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_with_errors_that_are_known_the_limits_are_those_over_clusters() -> None
     assert found.n == 8
 
 
-def test_what_is_not_known_of_the_errors_widens_the_side_that_it_is_on() -> None:
+def test_uncertain_errors_widen_the_interval_on_their_side() -> None:
     known = corrected_ratio(undone(0, 0), (0, 1), OVER, 100)
     found = corrected_ratio(undone(*[0.0] * 50, *[0.2] * 50), (0, 1), OVER, 100)
     assert found.low == pytest.approx(known.low)
     assert found.high - found.value == pytest.approx(np.hypot(known.high - known.value, 0.2))
 
 
-def test_a_number_below_what_it_can_be_is_the_least_with_room_above() -> None:
+def test_number_below_its_range_becomes_the_minimum_with_an_upper_limit() -> None:
     below = undone(0.01, -0.01)
     found = corrected_ratio(CorrectedSums(below.above - 0.4, below.below), (0, 1), OVER, 100)
     assert (found.value, found.low) == (0, 0)
@@ -51,7 +51,7 @@ def test_a_number_below_what_it_can_be_is_the_least_with_room_above() -> None:
         (100, 8, 0.9, "errs too often"),
     ],
 )
-def test_what_cannot_be_given_has_a_reason(labels: int, clusters: int, moved: float, why: str) -> None:
+def test_missing_numbers_and_intervals_have_a_reason(labels: int, clusters: int, moved: float, why: str) -> None:
     some = undone(*[-moved] * 9, *[moved] * 9).of(np.arange(8) < clusters)
     found = corrected_ratio(some, (0, 1), OVER, labels)
     assert isnan(found.low)
@@ -59,5 +59,5 @@ def test_what_cannot_be_given_has_a_reason(labels: int, clusters: int, moved: fl
     assert isnan(found.value) == (labels < 20)
 
 
-def test_nothing_is_said_of_nothing() -> None:
+def test_ratio_without_units_gives_the_reason() -> None:
     assert "no unit has it" in corrected_ratio(undone(0).of(np.zeros(8, bool)), (0, 1), OVER, 50).method

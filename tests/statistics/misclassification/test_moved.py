@@ -22,7 +22,7 @@ def measure(seed: int, moved: np.ndarray[tuple[int], np.dtype[np.float64]]) -> C
 ERRORS = np.random.default_rng(0).normal(0, 0.05, 100)
 
 
-def test_a_number_has_the_interval_that_what_moves_it_gives() -> None:
+def test_influence_of_rows_gives_the_interval_of_the_number() -> None:
     one = measure(1, ERRORS)
     estimate = corrected_ratio(one, SHARE, OVER, 200)
     again = moved_by(one, OVER).estimate(0.95, SHARE, "")

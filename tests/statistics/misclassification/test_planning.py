@@ -12,7 +12,7 @@ def gaps(items: float, errors: float) -> Gaps:
     return Gaps(0.5, (-items, items), (-errors, errors), (items / 2, errors / 2))
 
 
-def test_rows_shrink_what_is_not_known_of_errors_and_nothing_else() -> None:
+def test_more_rows_shrink_only_the_uncertainty_about_errors() -> None:
     # 2 * hypot(0.03, 0.08 * sqrt(30 / n)) = 0.1 where sqrt(30 / n) = 0.5: four times as many.
     plan = rows_for_width(gaps(0.03, 0.08), 30, 600, 0.1)
     assert plan.labels == 120
@@ -27,7 +27,7 @@ def test_a_width_that_items_forbid_has_a_reason() -> None:
 
 
 def test_a_width_that_not_even_all_labels_give_has_a_reason() -> None:
-    assert "all 60 labels" in rows_for_width(gaps(0.03, 0.3), 30, 60, 0.1).why
+    assert "labels for all 60 rows" in rows_for_width(gaps(0.03, 0.3), 30, 60, 0.1).why
 
 
 def test_a_width_that_is_there_already_takes_the_fewest_that_correct() -> None:
@@ -48,7 +48,7 @@ def test_units_planned_from_a_pilot_give_the_width_when_they_are_labelled() -> N
     assert found.high - found.low == pytest.approx(0.04, rel=0.15)
 
 
-def test_units_of_a_judge_that_says_nothing_are_planned_as_labels_alone() -> None:
+def test_units_of_an_uninformative_judge_are_planned_as_labels_alone() -> None:
     values = np.tile([0.0, 1.0], 50)
     plan = units_for_width(values, np.zeros(100), values, 0.2, size=10)
     assert plan.units == pytest.approx((2 * 1.985 / 0.2) ** 2 * 0.2525, rel=0.05)

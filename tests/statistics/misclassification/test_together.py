@@ -39,7 +39,7 @@ def test_independent_errors_are_called_so_nineteen_times_in_twenty() -> None:
     assert failed <= 8  # of 60 at 5% more are seen less than once in a hundred times
 
 
-def test_rates_that_differ_by_true_label_are_no_correlation() -> None:
+def test_error_rates_that_differ_by_true_label_do_not_correlate_errors() -> None:
     # All rows of group 0 are label 1, which the judge never reads: errors come with the label, not with the group.
     true, group = np.array([1] * 10 + [0] * 30), np.repeat(np.arange(4), 10)
     found = error_clustering(DoublyLabelled(np.eye(2)[true], np.zeros(40, int), np.ones(40), group, 2))

@@ -1,4 +1,4 @@
-"""Simulated chances of verdicts: beside those that comparisons have, and beside Student's t where they meet."""
+"""Simulated chances of verdicts, compared with those of comparisons, and with Student's t where they meet."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def test_power_for_many_items_meets_that_for_few_where_the_two_meet() -> None:
         assert same[0] == pytest.approx(same[1], abs=0.03)
 
 
-def test_chances_are_the_same_every_time_and_what_never_varies_is_sure() -> None:
+def test_power_is_repeatable_and_certain_without_variance() -> None:
     seen = np.array([0.1, 0.5, 0.2, 0.9, 0.3])
     assert ItemInfluences(seen).power(0.5, 0.2, 20, LEVEL) == ItemInfluences(seen).power(0.5, 0.2, 20, LEVEL)
     assert NORMAL.power(0.1, 0.0, 20, LEVEL) == 1.0
     assert NORMAL.equivalent(0.1, 0.05, 0.0, 20, LEVEL) == 0.0
 
 
-def test_where_all_simulated_items_are_alike_there_is_no_power() -> None:
+def test_power_is_low_if_all_simulated_items_are_alike() -> None:
     assert ItemInfluences(np.array([0.0] * 9_999 + [1.0])).power(1.0, 0.5, 5, LEVEL) < 0.05

@@ -1,4 +1,4 @@
-"""How many items and trials show a difference: formulas beside simulations, and beside themselves."""
+"""How many items and trials show a difference: formulas compared with simulations, and with themselves."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_fewest_items_are_enough_and_one_less_is_not() -> None:
     assert smallest_detectable(1 / sqrt(items), items, 0.95, 0.8) == pytest.approx(0.3, rel=0.02)
 
 
-def test_what_never_becomes_likely_has_no_number() -> None:
+def test_fewest_items_returns_none_if_power_never_suffices() -> None:
     assert fewest_items(lambda items: 0.5, 0.8) is None
 
 

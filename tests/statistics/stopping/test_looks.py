@@ -83,7 +83,7 @@ def test_looks_without_growing_information_have_no_constant(information: tuple[f
 
 @pytest.mark.parametrize("chance", [0.02, 0.1, 0.3, 0.5])
 def test_limits_of_a_share_are_valid_wherever_a_run_stops_since_they_are_narrow(chance: float) -> None:
-    """The chances of all courses are added up: none is drawn."""
+    """Probabilities of all courses are added up, without sampling."""
     counts, width = looks(12, 180), 0.1
     level = divide_level(0.95, len(counts))
     going: dict[int, float] = {0: 1.0}

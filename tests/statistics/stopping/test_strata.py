@@ -71,7 +71,7 @@ def test_a_stratum_has_the_weight_it_is_given_however_often_it_was_asked() -> No
     assert mean_of_strata(yes, of, np.array([0.9, 0.1])).mean == pytest.approx(0.9, abs=0.01)
 
 
-def test_what_rests_on_a_stratum_is_less_the_more_often_it_was_asked() -> None:
+def test_stratum_contributes_less_uncertainty_the_more_answers_it_has() -> None:
     parts = known([1, 5, 20], [2, 10, 40]).parts
     assert parts[0] > parts[1] > parts[2]
 
@@ -99,7 +99,7 @@ def test_one_stratum_has_the_posterior_that_its_mixture_gives() -> None:
 
 
 def numbers(values: Floats) -> StratumPosterior:
-    """What is known of strata [strata, answers each] of numbers."""
+    """The posterior of strata [strata, answers each] of numbers."""
     middle = values.mean(1, keepdims=True)
     sums, count = values.sum(1), np.full(len(values), float(values.shape[1]))
     weights = np.full(len(values), 1 / len(values))

@@ -1,4 +1,4 @@
-"""Charts show every number where it is: axes contain what is drawn along them, and no mark is moved to an axis."""
+"""Charts show every number where it is: axes contain all numbers of their chart, and no mark is moved to an axis."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_a_scale_of_colours_that_lacks_a_number_is_an_error() -> None:
         specification(view, [{"value": 101}])
 
 
-def test_no_scale_moves_what_lies_beyond_it() -> None:
+def test_scales_do_not_move_numbers_beyond_them() -> None:
     """Vega-Lite's `clamp` draws a number at the end of its axis, where another number would be."""
     package = Path(overton.__file__).parent
     assert not [path for path in package.rglob("*.py") if "clamp=" in path.read_text(encoding="utf-8")]

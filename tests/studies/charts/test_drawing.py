@@ -36,7 +36,7 @@ def test_different_names_stay_different(names: list[str]) -> None:
 
 
 @given(NAMES)
-def test_lines_are_no_longer_than_the_limit_unless_two_names_would_look_alike(names: list[str]) -> None:
+def test_lines_exceed_the_limit_only_if_two_names_would_look_alike(names: list[str]) -> None:
     for name, shown in wrapped(names, 40).items():
         assert max(map(len, shown.split("\n"))) <= 40 or shown.replace("\n", " ") == " ".join(name.split())
 

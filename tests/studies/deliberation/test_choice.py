@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.studies.deliberation.choice import decisions_of, fit_choices, rows_of_fits
+from overton.statistics import Estimate
+from overton.studies.deliberation.choice import decisions_of, fit_choices, rows_of_fits, withhold_strange_limits
 from overton.studies.deliberation.choice_model import NONE, fit
 from overton.studies.deliberation.deliberations import Part, Setting, talks_from
 from overton.studies.deliberation.items import VERDICTS
@@ -42,7 +43,7 @@ def counted(said: list[str]) -> list[int]:
     return [said.count(verdict) for verdict in VERDICTS]
 
 
-def test_decisions_are_the_valid_verdicts_with_what_the_others_had_said(talks):
+def test_decisions_are_the_valid_verdicts_with_the_others_earlier_ones(talks):
     found = decisions_of(Part(Setting("all", None, talks.models), talks, np.arange(len(talks))))
     assert (found.models, found.verdicts, len(found)) == (("a", "b"), VERDICTS, 11)
     heard = {
@@ -57,7 +58,7 @@ def test_decisions_are_the_valid_verdicts_with_what_the_others_had_said(talks):
     assert ("a", "NTA", "NTA", tuple(counted(["YTA"])), tuple(counted(["ESH"]))) in heard  # d2, round 2, after b
 
 
-def test_unless_more_is_asked_for_each_goal_is_fitted_once(talks, monkeypatch):
+def test_each_goal_is_fitted_once_by_default(talks, monkeypatch):
     asked = []
 
     def noted(decisions, **how):
@@ -72,8 +73,8 @@ def test_unless_more_is_asked_for_each_goal_is_fitted_once(talks, monkeypatch):
 
 
 def test_without_faults_the_same_estimator_is_fitted_again_where_the_rest_would_choose_another(talk):
-    """Without the last round, no model decides three times on the dilemma: by themselves the decisions would leave
-    tastes out, and inertia with and without faults would differ by what it means."""
+    """Without the last round, no model decides three times on the dilemma, so by themselves the decisions would leave
+    tastes out. Inertia with and without malformed replies would then differ in meaning."""
     talks = ({"a": ["YTA", "NTA", "NTA"], "b": ["NTA", "ESH", "NTA"]}, {"a": ["NTA", "NTA"], "b": ["YTA", "ESH"]})
     said = pl.concat([talk(one, dilemma=f"d{number}") for number, one in enumerate(talks)])
     cut = said.with_columns(
@@ -88,7 +89,7 @@ def test_without_faults_the_same_estimator_is_fitted_again_where_the_rest_would_
     assert left["decisions"] == len(rest.decisions) == one["decisions"] - 2
 
 
-def test_the_others_are_fitted_where_they_are_asked_for(talks):
+def test_the_other_estimators_are_fitted_if_requested(talks):
     chosen, others = fits_of(talks, DeliberationHow(estimator="penalised", others=True))
     assert [(one.goal, one.estimator) for one in chosen] == [("correctness", "penalised"), ("balanced", "penalised")]
     names = ["taste_by_model", "taste", "random", "as_published"]
@@ -136,3 +137,11 @@ def test_conformity_is_one_number_or_one_for_each_model(talks):
     a, b = rows_of([apart], "conformity_previous")
     assert (a.model, b.model) == ("a", "b")
     assert not np.isclose(a.number.value, b.number.value)
+
+
+def test_an_interval_of_refits_that_leaves_its_estimate_out_is_withheld():
+    within, outside = Estimate(0.3, 0.2, 0.4, 9, "percentiles of refits"), Estimate(0.53, 0.38, 0.39, 9, "percentiles")
+    assert withhold_strange_limits(within) == within
+    found = withhold_strange_limits(outside)
+    assert (found.value, np.isnan(found.low), np.isnan(found.high)) == (0.53, True, True)
+    assert found.method.startswith("no interval: the refits of the published estimator stop after fewer steps")

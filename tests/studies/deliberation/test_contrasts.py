@@ -57,7 +57,7 @@ def test_shares_that_cannot_differ_have_p_1(first, second):
     assert proportions(np.array([first]), 20, np.array([second]), 20)[0] == 1
 
 
-def test_mcnemar_is_the_exact_binomial_test_of_what_differs():
+def test_mcnemar_is_the_exact_binomial_test_of_discordant_pairs():
     first, second = np.array([1] * 9 + [0] * 2 + [1] * 20), np.array([0] * 9 + [1] * 2 + [1] * 20)
     p = mcnemar(first[:, None], ones(31), second[:, None], ones(31))
     assert p[0] == pytest.approx(binomtest(2, 11).pvalue)
@@ -73,7 +73,7 @@ def test_dilemmas_of_one_side_only_tell_mcnemar_nothing():
     assert np.isnan(p[0])
 
 
-def test_the_rank_test_says_nothing_of_nothing():
+def test_the_rank_test_gives_no_result_without_data():
     assert np.isnan(mann_whitney(np.array([]), np.array([1.0])))
 
 

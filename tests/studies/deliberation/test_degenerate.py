@@ -123,7 +123,7 @@ def test_a_verdict_that_is_the_same_on_every_dilemma_is_warned_of() -> None:
     table = records({"stuck": always("YTA"), "whole": by_dilemma})
     analysis = analyze(table)
 
-    assert said(table, analysis)[0].startswith("stuck: its verdict does not depend on the dilemma. It opens with YTA")
+    assert said(table, analysis)[0].startswith("stuck: its first verdict does not depend on the dilemma. It is YTA")
     assert not any(line.startswith("whole") for line in analysis.warnings)
 
 
@@ -163,13 +163,13 @@ def test_inertia_and_conformity_stand_beside_themselves_without_faults(conformit
     made = sections(analyze(table.with_columns(faults=faults), conformity=conformity))
     tables = {one.title: one for section in made for one in section.exhibits if isinstance(one, Table)}
 
-    rows = tables["Inertia and conformity, with and without faulty messages"].rows
+    rows = tables["Inertia and conformity, with and without malformed messages"].rows
     names = [str(row[0]).removesuffix(", goal correctness") for row in rows]
     assert names[:2] == ["Inertia, a", "Inertia, b"]
     assert names[2:] == [f"Conformity to {kind}{one}" for kind in ("earlier rounds", "the same round") for one in of]
 
 
-def test_where_no_message_has_a_fault_there_are_no_numbers_without() -> None:
+def test_numbers_without_malformed_messages_are_absent_if_no_message_is_malformed() -> None:
     table = records({"a": always("NTA"), "b": by_dilemma}, dilemmas=2)
     analysis = analyze(table)
 

@@ -1,4 +1,4 @@
-"""Similarity and inheritance of values, corrected by people's labels, on deliberations whose truth is known."""
+"""Similarity and inheritance of values, corrected by human labels, on deliberations whose truth is known."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_values_that_the_judge_passed_over_come_back(talks: tuple[Array, Array])
     assert found.plain.value < truth - 0.05
     assert abs(found.corrected.value - truth) < abs(found.plain.value - truth)
     assert found.corrected.low <= truth <= found.corrected.high
-    assert "no deliberation is labelled completely" in found.labelled.method
+    assert "no deliberation is completely labelled" in found.labelled.method
 
 
 def test_corrected_numbers_have_their_places_in_the_analysis(talks: tuple[Array, Array]) -> None:

@@ -14,14 +14,14 @@ from overton.studies.findings import correct_for_multiple_tests
 from overton.studies.frame import Analysis, EstimateRow
 
 STICKS, REPEATS, AGAINST = (
-    "sticks to its own last verdict",
-    "whether out of inertia or a lasting",
+    "tends to keep its own last verdict",
+    "out of inertia or a lasting",
     "against the verdicts",
 )
 
 
 def table(rounds: int, dilemmas: int = 100) -> pl.DataFrame:
-    """Two models that draw every verdict anew, each by a taste of its own for this dilemma."""
+    """Two models that choose every verdict at random again, each by its own taste for this dilemma."""
     rng = np.random.default_rng(3)
     rows = []
     for dilemma in range(dilemmas):
@@ -70,8 +70,8 @@ def test_going_against_others_may_be_a_lasting_preference_where_tastes_are_not_i
     against = msgspec.structs.replace(previous.number, value=-0.9, low=-1.1, high=-0.7)
     rows = tuple(msgspec.structs.replace(row, number=against) if row.key == previous.key else row for row in short.rows)
     for estimator, told in (
-        ("random", "Agents go against the verdicts that others gave in earlier rounds, or keep to lasting preferences"),
-        ("taste_by_model", "Agents go against the verdicts that others gave in earlier rounds."),
+        ("random", "Agents tend to go against the verdicts that others gave in earlier rounds, or to keep their own"),
+        ("taste_by_model", "Agents tend to go against the verdicts that others gave in earlier rounds."),
     ):
         assert told in said(fitted_by(msgspec.structs.replace(short, rows=rows), estimator))
 

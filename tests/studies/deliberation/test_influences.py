@@ -116,7 +116,7 @@ def test_steering_has_the_papers_stars_where_dilemmas_are_bootstrapped(talk):
     assert values == {"", "***"}
     plain = steering(ReportSource(measured(*tables))).exhibits[0]
     assert not any("star" in row for row in plain.spec["data"]["values"])
-    assert "stars are of the test" in chart.description
+    assert "stars come from the uncorrected test" in chart.description
 
 
 def test_shares_are_bootstrapped_over_dilemmas(talk):

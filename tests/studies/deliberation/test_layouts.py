@@ -127,7 +127,7 @@ def test_each_models_tastes_have_a_spread_in_the_table_and_their_ratio_stands_be
     statistic, p = first["spreads_statistic"], first["spreads_p"]
     assert 0 < p <= 1
     notes = [one.text for one in exhibits(sections(analysis), Callout) if one.kind == "note"]
-    assert any(f"one for all: {statistic:.1f} (p = {p:.3f})" in text for text in notes)
+    assert any(f"one spread for all models is {statistic:.1f} (p = {p:.3f})" in text for text in notes)
 
 
 def test_numbers_without_an_interval_are_named_for_the_chosen_estimator_only(records):
@@ -139,7 +139,7 @@ def test_numbers_without_an_interval_are_named_for_the_chosen_estimator_only(rec
 
 
 def test_archetypes_of_few_deliberations_are_counted_in_one_row_for_each_model(analysis):
-    """Fourteen dilemmas: shares of one kind among a dozen would have intervals from nothing to everything."""
+    """Fourteen dilemmas: proportions of one kind among a dozen would have intervals from nothing to everything."""
     made = next(section for section in sections(analysis) if section.key == "archetypes")
     few = [row for row in analysis.counts["beyond_round_1"] if 0 < row["deliberations"] < 30]
     shown = table([made], "Archetypes of few deliberations")
@@ -185,9 +185,9 @@ def test_goals_are_named_where_there_are_several_and_left_out_where_not(analysis
     assert table(sections(one), "Consensus by models").rows[0][1] == "synchronous"
 
 
-def test_what_is_missing_is_replaced_by_its_reason(least):
+def test_missing_sections_are_replaced_by_the_reason(least):
     notes = " ".join(callout.text for callout in exhibits(sections(least), Callout))
-    for word in ("let a judge name them", "no deliberation is round-robin", "more than one goal", "crowd"):
+    for word in ("a judge can name them", "no deliberation is round-robin", "more than one goal", "crowd"):
         assert word in notes
     inertia = table(sections(least), "Parameters of the choice model").rows[0]
     assert "every discussion ends in its first round" in inertia[1].method
@@ -270,12 +270,12 @@ def test_a_failed_call_is_shown_and_the_outcome_says_so():
     assert list(shown.prompt) == [-1]
 
 
-def test_agreement_of_those_who_spoke_is_no_consensus_while_one_is_missing():
+def test_agreement_does_not_count_as_consensus_while_one_agent_is_missing():
     talk = one_talk((1, "Agent 1", "NTA"), (1, "Agent 2", "YTA"), (2, "Agent 1", "YTA"))
     assert labels(deliberation_table(talk), "Outcome") == ["no consensus"]
 
 
-def test_every_deliberation_is_there_once_and_can_be_asked_for_in_any_slice(records):
+def test_every_deliberation_is_there_once_and_can_be_requested_in_any_slice(records):
     shown = deliberation_table(records)
     assert shown.size == records["deliberation"].n_unique() == 14 * 2 * 3
     whole = shown.answers(0, shown.size)

@@ -46,7 +46,7 @@ def analysis(simulated):
     return analyze(simulated, resamples=50)
 
 
-def test_the_json_has_what_is_promised(analysis):
+def test_the_json_is_valid_and_has_the_numbers_of_the_fits(analysis):
     made = analysis.to_json()
     assert json.loads(json.dumps(made, allow_nan=False)) == made
     parameters = {(row["measure"], row["model"], row["condition"]): row for row in made["tables"]["parameters"]}
@@ -104,7 +104,7 @@ def test_conformity_can_be_estimated_by_model(simulated):
     assert [row.model for row in rows] == ["claude", "gpt"]
 
 
-def test_the_other_estimators_stand_beside_where_they_are_asked_for(talk):
+def test_the_other_estimators_are_displayed_if_requested(talk):
     said = {"a": ["NTA", "YTA"], "b": ["YTA", "YTA"]}
     made = analyze(pl.concat([talk(said, dilemma=name) for name in "xyz"]), resamples=20, others=True)
     names = ["plain", "taste_by_model", "taste", "penalised", "as_published"]
@@ -135,7 +135,8 @@ def test_verdicts_read_in_truncated_messages_are_not_called_unread(talk):
     assert made.estimate("consensus").value == 1
     said = " ".join(made.warnings)
     assert (
-        "a: Overton read the verdict in 2 of its 2 malformed messages; these verdicts count in the headlines." in said
+        "a: Overton could read the verdict in 2 of its 2 malformed messages. These verdicts count in the headlines."
+        in said
     )
     for measure, model in (("consensus", None), ("changed", "a")):
         without = made.estimate(measure, model=model, variant="without_faults")
@@ -176,7 +177,7 @@ def test_an_agent_with_two_models_is_refused(talk):
     assert "agent a has more than one model" in problem(table)
 
 
-def test_a_single_agent_is_no_deliberation(talk):
+def test_a_single_agent_does_not_make_a_deliberation(talk):
     assert "only one agent" in problem(talk({"a": ["NTA"]}))
 
 
@@ -189,10 +190,10 @@ def test_a_crowd_that_differs_between_rows_of_a_dilemma_is_refused(talk):
 def test_missing_columns_and_unknown_words_are_named(talk):
     table = talk({"a": ["NTA"], "b": ["YTA"]})
     assert "verdict: this column is missing" in problem(table.drop("verdict"))
-    assert "format: 'chat' is none of synchronous, round-robin" in problem(table.with_columns(format=pl.lit("chat")))
+    assert "format: 'chat' is not one of synchronous, round-robin" in problem(table.with_columns(format=pl.lit("chat")))
     turns = table.with_columns(format=pl.lit("round-robin"))
-    assert "nobody knows who spoke first" in problem(turns)
+    assert "to show who spoke first" in problem(turns)
 
 
-def test_when_every_deliberation_failed_there_is_nothing_to_measure(talk):
-    assert "a call failed in every deliberation" in problem(talk({"a": ["NTA"], "b": [None]}, failure="timeout: late"))
+def test_measuring_is_refused_if_every_deliberation_failed(talk):
+    assert "every deliberation has a failed call" in problem(talk({"a": ["NTA"], "b": [None]}, failure="timeout: late"))

@@ -1,4 +1,4 @@
-"""The nulls of deliberation: who hears what, and values of partners drawn at random."""
+"""The null conditions of deliberation: who hears whom, and values of randomly chosen partners."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def heard(null: str, format_: str) -> tuple[Any, list[Any], list[tuple[boo
 
 
 @pytest.mark.parametrize("format_", ["synchronous", "round-robin"])
-async def test_alone_nobody_hears_anybody(format_: str) -> None:
+async def test_agents_alone_hear_no_other_agent(format_: str) -> None:
     _, records, asked = await heard("alone", format_)
     assert len(records) == 6
     assert not any(shared for shared, _ in asked)
@@ -88,7 +88,7 @@ def decisions(values: dict[tuple[int, int, int], tuple[str, ...]], verdicts: dic
     )
 
 
-def test_values_taken_over_from_a_partner_are_told_from_those_of_other_discussions() -> None:
+def test_values_taken_over_from_a_partner_are_distinguished_from_those_of_other_discussions() -> None:
     """In each discussion the second opens with a value of its own, which the first takes over with its verdict."""
     values: dict[tuple[int, int, int], tuple[str, ...]] = {}
     verdicts: dict[tuple[int, int, int], str] = {}
@@ -105,8 +105,8 @@ def test_values_taken_over_from_a_partner_are_told_from_those_of_other_discussio
     assert (similarity(talks, np.random.default_rng(0)).above == 0).all()
 
 
-def test_what_partners_lend_to_other_discussions_is_no_difference_from_chance() -> None:
-    """The first always says the same, so that who the second is decides alone how alike they are, dealt or not."""
+def test_partners_lent_to_other_discussions_make_no_difference_from_chance() -> None:
+    """The first always gives the same values, so that the second alone decides how alike they are, shuffled or not."""
     values: dict[tuple[int, int, int], tuple[str, ...]] = {}
     for dilemma in range(40):
         values |= {(dilemma, 1, 1): ("base",), (dilemma, 2, 1): ("base",) if dilemma % 2 else ("other",)}
@@ -134,7 +134,7 @@ def test_lending_partners_changes_no_sum() -> None:
     assert made.below.tolist() == [1.0, 1.0]
 
 
-def test_a_run_with_its_nulls(tmp_path: Path) -> None:
+def test_a_run_with_its_null_conditions(tmp_path: Path) -> None:
     given: dict[str, Any] = {"models": AGENTS, "others": {"values": ["simulated/values-judge"]}, "rounds": 2}
     plain = overton.run("deliberation", out=tmp_path / "plain", **given)
     nulls = overton.run("deliberation", out=tmp_path / "nulls", nulls=["all"], **given)

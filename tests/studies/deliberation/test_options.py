@@ -1,4 +1,4 @@
-"""Who discusses in which order, and options with which no deliberation can be run."""
+"""The agents of a discussion and their order, and options with which no deliberation can be run."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_options_that_can_be_run_pass(options: dict[str, Any]) -> None:
         ({"cells": ("synchronous/correctness/2",), "sizes": (2,)}, "option cells", "synchronous/correctness/2"),
     ],
 )
-def test_what_cannot_be_run_is_refused_by_place(given: dict[str, Any], place: str, key: str) -> None:
+def test_options_that_cannot_be_run_are_refused_by_place(given: dict[str, Any], place: str, key: str) -> None:
     assert [(problem.place, problem.key) for problem in problems_of({"agents": THREE} | given)] == [(place, key)]
 
 

@@ -91,7 +91,7 @@ def test_without_definitions_the_prompt_is_the_published_one_with_other_lines() 
     assert prompt.messages[0].content == prompts.values_prompt(list(TEN))
 
 
-def test_the_published_values_are_asked_for_as_published() -> None:
+def test_the_published_values_are_requested_as_published() -> None:
     (own,), (published,) = (questions_of(given).first.prompts_about(MATERIAL) for given in (PUBLISHED, True))
     assert own.messages == published.messages
     assert own.messages[0].content == prompts.values_prompt()
@@ -189,12 +189,12 @@ def test_a_list_in_a_manifest_is_checked_like_any_other(tmp_path: Path) -> None:
     made = asked(tmp_path / "run", ["Candour", "Tact"], only=["quarter-to-eight"], rounds=1, model_args={})
     manifest = made.path / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"Tact"', '"candour"'))
-    with pytest.raises(UnreadableRun, match="already in the list, but for its case"):
+    with pytest.raises(UnreadableRun, match="already in the list in another case"):
         overton.analyze("deliberation", made.path)
 
 
 def test_a_list_needs_somebody_who_names_values(ten: Path) -> None:
-    with pytest.raises(InputError, match="name a judge of values as well"):
+    with pytest.raises(InputError, match="needs a judge of values"):
         overton.plan("deliberation", models=AGENTS, values=ten)
 
 
@@ -294,16 +294,16 @@ def test_runs_with_different_lists_are_neither_compared_nor_reported_together(
     run: overton.Run, tmp_path: Path, values: Any
 ) -> None:
     other = asked(tmp_path / "other", values, only=["quarter-to-eight"], rounds=1)
-    with pytest.raises(InputError, match="other: values: are not those of own: it"):
+    with pytest.raises(InputError, match="other: values: differ from those of own: this list"):
         overton.compare(run.path, other.path, although="they are asked about one thing")
-    with pytest.raises(InputError, match="other: values: are not those of own: it"):
+    with pytest.raises(InputError, match="other: values: differ from those of own: this list"):
         overton.report([run.path, other.path], out=tmp_path / "report.html")
 
 
 def test_a_baseline_of_another_list_is_not_compared_either(run: overton.Run, tmp_path: Path) -> None:
     other = asked(tmp_path / "other", None)
     kept = overton.baseline(other.path, out=tmp_path / "kept.json")
-    with pytest.raises(InputError, match="values: are not those of"):
+    with pytest.raises(InputError, match="values: differ from those of"):
         overton.compare(kept, run.path)
 
 
@@ -340,7 +340,7 @@ def test_the_judge_is_asked_again_about_the_same_list(run: overton.Run, tmp_path
 
 
 def test_controls_of_published_values_do_not_try_a_judge_of_other_values(run: overton.Run) -> None:
-    with pytest.raises(InputError, match="its question has none"):
+    with pytest.raises(InputError, match="the run's question has no control texts"):
         overton.judge.controls(run.path)
 
 

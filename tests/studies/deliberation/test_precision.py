@@ -78,7 +78,7 @@ def of_chances(chances: Sequence[float], seed: int = 0) -> tuple[dict[str, list[
 
 
 def stopped(chances: Sequence[float], wanted: PrecisionTarget, seed: int, repetitions: int = 15) -> Decision:
-    """What a run ends with that stops so."""
+    """The last decision of a run that stops so."""
     design = StoppingPlan(BLOCKS, planned(len(chances), repetitions), wanted, 0)
     ended: dict[str, TrialOutcome] = {}
     while (decision := decide(design, ended)).blocks:
@@ -144,7 +144,7 @@ def test_seats_of_one_model_are_one_answer() -> None:
     assert (wide.value, wide.half) == pytest.approx((other.value, other.half))
 
 
-def test_failed_deliberations_and_mute_models_are_no_answers() -> None:
+def test_failed_deliberations_and_mute_models_do_not_count_as_answers() -> None:
     held, asked = of_chances([0.5, 0.5])
     before = judged(looked(held, asked), {"consensus": 0.1}).limits
     failed = {name: said(trial, *OPPOSED, failure="timeout: none") for trial in asked[:2] if (name := trial.name)}
@@ -198,20 +198,18 @@ def test_a_run_without_widths_is_about_consensus() -> None:
     ("options", "wanted", "said_of_it"),
     [
         ({"trials": 2}, {"consensus": 0.1}, "asks everything twice"),
-        ({"trials": 6}, {"inertia": 0.1}, "no such measure; there is consensus, changed, share"),
+        ({"trials": 6}, {"inertia": 0.1}, "no such measure; known are consensus, changed, share"),
         ({"trials": 6}, {"consensus": 0.5}, "below 0.5"),
     ],
 )
-def test_what_does_not_go_together_is_refused(
-    options: dict[str, Any], wanted: dict[str, float], said_of_it: str
-) -> None:
+def test_incompatible_options_are_refused(options: dict[str, Any], wanted: dict[str, float], said_of_it: str) -> None:
     with pytest.raises(InputError, match=said_of_it):
         check_wanted(STUDY, PrecisionTarget(wanted), Options(agents=AGENTS, **options))
 
 
 def test_several_judges_are_refused() -> None:
     check_one_judge(STUDY, {"agent": AGENTS, "values": ["one"]})
-    with pytest.raises(InputError, match="2 judges would each stop at a different point"):
+    with pytest.raises(InputError, match="2 judges, each would stop at a different point"):
         check_one_judge(STUDY, {"agent": AGENTS, "values": ["one", "two"]})
 
 

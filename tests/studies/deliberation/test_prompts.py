@@ -1,4 +1,4 @@
-"""The prompts, checked against a second copy of the paper's sentences, and what ours change in them."""
+"""The prompts, checked against a second copy of the paper's sentences, and Overton's changes to them."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_no_place_is_left_open_and_nothing_of_the_papers_typesetting_remains() -
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("agents", [2, 3])
-def test_only_what_format_and_number_change_is_changed(agents: int, format: Format) -> None:
+def test_prompts_differ_only_by_format_and_number(agents: int, format: Format) -> None:
     published = prompts.system_prompt(1, 2, "synchronous", "balanced")
     shown = prompts.system_prompt(1, agents, format, "balanced")
     changed = {name for name in SECTIONS if section(shown, name) != section(published, name)}

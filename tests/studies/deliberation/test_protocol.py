@@ -1,4 +1,4 @@
-"""The protocol: who is shown what, and when; and where a deliberation ends."""
+"""The protocol: the messages that each agent receives, their order, and the end of a deliberation."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def told(message: Any) -> list[tuple[str, str]]:
     return re.findall(r"^(Agent \d)'s current verdict: ([\w ]+)\.$", message.content, re.MULTILINE)
 
 
-# Who is told what
+# Messages that each agent receives
 
 
-async def test_in_a_synchronous_round_1_nobody_is_told_anything_but_the_dilemma(trial: Any, table: Any) -> None:
+async def test_agents_receive_only_the_dilemma_in_a_synchronous_round_1(trial: Any, table: Any) -> None:
     one, ask = trial("synchronous", 3), table({f"agent/{n}": ["NTA"] for n in (1, 2, 3)})
     await conduct(one, ask)
     for number, asked in enumerate(ask.asked, start=1):
@@ -76,7 +76,7 @@ async def test_in_round_robin_the_second_is_told_the_first_in_round_1(trial: Any
     assert not told(ask.by("agent/1")[0].messages[1])
 
 
-async def test_in_round_robin_each_is_told_once_what_was_said_since_its_last_turn(trial: Any, table: Any) -> None:
+async def test_agents_in_round_robin_receive_messages_since_their_last_turn_once(trial: Any, table: Any) -> None:
     ask = table({"agent/1": ["NTA", "ESH"], "agent/2": ["YTA", "NAH"], "agent/3": ["INFO", "NTA"]})
     await conduct(trial("round-robin", 3, rounds=2, orders="given"), ask)
     turns = {who: [told(m) for m in ask.by(f"agent/{who}")[1].messages if m.role == "user"] for who in (1, 2, 3)}
@@ -99,7 +99,7 @@ async def test_own_messages_are_assistant_turns_as_they_were_given(trial: Any, t
 
 
 @both_formats
-async def test_the_round_stands_in_what_the_agent_is_asked(trial: Any, table: Any, format_: str) -> None:
+async def test_the_prompt_of_an_agent_names_the_round(trial: Any, table: Any, format_: str) -> None:
     ask = table({"agent/1": ["NTA"], "agent/2": ["YTA"]})
     await conduct(trial(format_), ask)
     for asked in (ask.by("agent/1"), ask.by("agent/2")):
@@ -200,7 +200,7 @@ def test_four_rounds_are_the_most_unless_asked_otherwise() -> None:
 
 
 @both_formats
-async def test_a_reply_without_verdict_is_asked_for_once_more_with_the_format(
+async def test_a_reply_without_verdict_is_requested_once_more_with_the_format(
     trial: Any, table: Any, format_: str
 ) -> None:
     ask = table({"agent/1": ["Hard to say.", "NTA"], "agent/2": ["NTA"]})
@@ -225,9 +225,7 @@ async def test_only_the_reply_that_could_be_read_stays_in_the_conversation(
 
 
 @both_formats
-async def test_what_cannot_be_read_twice_is_invalid_and_agrees_with_nothing(
-    trial: Any, table: Any, format_: str
-) -> None:
+async def test_a_verdict_unreadable_twice_is_invalid_and_agrees_with_none(trial: Any, table: Any, format_: str) -> None:
     ask = table({"agent/1": ["Hard to say.", "Still hard."], "agent/2": ["Harder."]})
     records = await conduct(trial(format_, rounds=2), ask)
     assert [(r.verdict, r.attempts, r.agreed, r.failure) for r in records] == [(None, 2, False, None)] * 4
@@ -297,7 +295,7 @@ async def test_a_stop_passes_when_all_who_speak_at_once_have_ended(trial: Any, t
     assert ended == ["agent/2", "agent/3"]
 
 
-async def test_what_is_wrong_with_the_run_is_raised_before_its_stop(trial: Any, table: Any) -> None:
+async def test_errors_of_the_run_are_raised_before_its_stop(trial: Any, table: Any) -> None:
     ask = table({"agent/1": [Stopped("enough")], "agent/2": [RunMismatch("other prompts")]})
     with pytest.raises(RunMismatch, match="other prompts"):
         await conduct(trial("synchronous"), ask)

@@ -42,7 +42,7 @@ def test_only_gemini_changes_its_verdict(analysis):
     }
 
 
-def test_gemini_goes_from_nta_to_nah_and_nobody_holds_out(analysis):
+def test_gemini_goes_from_nta_to_nah_without_holdouts(analysis):
     found = [(row["model"], row["measure"], row["archetype"], row["count"]) for row in analysis.counts["archetypes"]]
     assert found == [("gemini", "ended_elsewhere", "NTA → NAH", 1)]
     beyond = {(row["model"], row["condition"]): row["deliberations"] for row in analysis.counts["beyond_round_1"]}

@@ -1,4 +1,4 @@
-"""The question about values: the request, its answer, and the sheets on which people label the same rows."""
+"""The question about values: the request, its answer, and the sheets for human labels of the same rows."""
 
 from __future__ import annotations
 
@@ -145,12 +145,12 @@ async def test_a_deliberation_that_failed_is_not_judged_so_that_its_calls_can_be
     assert not ask.by("values")
 
 
-async def test_without_a_judge_nobody_is_asked_for_values(trial: Any, table: Any) -> None:
+async def test_values_are_not_requested_without_a_judge(trial: Any, table: Any) -> None:
     ask = table({"agent/1": ["NTA"], "agent/2": ["NTA"]})
     assert [r.values for r in await conduct(trial("synchronous"), ask)] == [None, None]
 
 
-async def test_values_that_are_asked_for_again_are_listed_in_another_order(trial: Any, table: Any) -> None:
+async def test_values_that_are_requested_again_are_listed_in_another_order(trial: Any, table: Any) -> None:
     ask = table(
         {
             "agent/1": ["NTA"],
@@ -253,10 +253,10 @@ def test_a_persons_answers_stand_with_the_judge_in_the_sections_on_values(run: o
     assert found.by_label["used"].value == 1
     assert found.by_label["not used"].value == 0
     report = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
-    assert "People labelled 20 of the units that it judged (value) and gave its label to" in report
+    assert "People labelled 20 of the judged units (value) and gave the judge&#39;s label to" in report
 
 
-def test_without_a_judge_of_values_there_is_nothing_to_check(tmp_path: Path) -> None:
+def test_checks_are_absent_without_a_judge_of_values(tmp_path: Path) -> None:
     unvalued = overton.run(
         "deliberation",
         models=["simulated/deliberator/a", "simulated/deliberator/b"],

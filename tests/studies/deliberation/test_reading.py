@@ -46,10 +46,10 @@ def test_all_problems_of_all_lines_are_reported(tmp_path: Path) -> None:
         read_items(STUDY, file)
     assert [(problem.key, problem.reason) for problem in error.value.problems] == [
         ("line 1, text", "is empty"),
-        ("line 2, id", "'b c' may contain the letters a to z, digits, '-', '_' and '.' only"),
+        ("line 2, id", "'b c' may contain only the letters a to z, digits, '-', '_' and '.'"),
         ("line 3, title", "is missing"),
         ("line 3, text", "is missing"),
-        ("line 3, crowd.counts['YES']", "is 'YES', none of YTA, NTA, ESH, NAH, INFO"),
+        ("line 3, crowd.counts['YES']", "is 'YES'; it must be one of YTA, NTA, ESH, NAH, INFO"),
         ("line 4, id", "'a' is already used in line 1"),
         ("line 5, 'score'", "is not a key of this layout (id, title, text, crowd)"),
     ]
@@ -81,7 +81,7 @@ _MORE = "is {}, not a number of comments (0 or more)"
     ],
     ids=lambda one: str(one)[:30],
 )
-def test_what_no_crowd_or_post_can_be_is_refused_in_plain_words(
+def test_impossible_crowds_and_posts_are_refused_in_plain_words(
     change: dict[str, Any], key: str, reason: str, tmp_path: Path
 ) -> None:
     (finding,) = check_items(STUDY, written(tmp_path / "x.jsonl", ONE | change))

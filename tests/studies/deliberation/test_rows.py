@@ -36,7 +36,7 @@ def test_rounds_to_consensus_and_the_share_without(four):
 
 
 def test_consensus_of_a_majority_is_that_of_the_last_rounds_valid_verdicts(talk):
-    """By the authors' code: two of three agree, one of two could not be read; two against two is none."""
+    """By the authors' code: two of three agree, one of two could not be read. Two against two is not a consensus."""
     said = {
         "two of three": {"a": ["NTA", "NTA"], "b": ["YTA", "NTA"], "c": ["ESH", "ESH"]},
         "one unread": {"a": ["NTA", "NTA"], "b": ["YTA", None]},
@@ -115,7 +115,7 @@ def test_two_invalid_verdicts_do_not_agree_and_are_counted(talk):
     assert any("could not be read" in row["note"] for row in made.counts["notes"])
 
 
-def test_an_invalid_verdict_is_no_change_and_the_first_valid_one_is_the_first(talk):
+def test_an_invalid_verdict_does_not_count_as_a_change_or_as_the_first_verdict(talk):
     made = measured(
         talk({"claude": ["NTA", None, "NTA"], "gpt": [None, "YTA", "ESH"]}, dilemma="a"),
         talk({"claude": ["NTA", None], "gpt": [None, "YTA"]}, dilemma="b"),
@@ -146,10 +146,10 @@ def test_a_deliberation_with_a_failed_call_is_left_out_entirely_and_counted(talk
     made = measured(talk({"claude": ["NTA"], "gpt": ["NTA"]}), failed)
     total = made.counts["counts"][0]
     assert (total["deliberations"], total["heard"], total["failed"], total["dilemmas"]) == (1, 1, 1, 1)
-    assert any("left out entirely" in row["note"] for row in made.counts["notes"])
+    assert any("because a call failed permanently" in row["note"] for row in made.counts["notes"])
 
 
-def test_a_round_in_which_somebody_did_not_speak_is_no_agreement(talk):
+def test_a_round_with_a_silent_agent_does_not_count_as_agreement(talk):
     made = measured(talk({"a": ["NTA", "NTA"], "b": ["YTA", "NTA"], "c": ["NTA", "-"]}, format="round-robin"))
     assert made.estimate("no_consensus").value == 1
 

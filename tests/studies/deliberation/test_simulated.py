@@ -81,7 +81,7 @@ class Decision:
 
 
 def decisions(records: Sequence[Record]) -> Iterator[Decision]:
-    """Each record of a deliberation, with what was said before it, counted from the records."""
+    """Each record of a deliberation, with the earlier messages, counted from the records."""
     for one in records:
         others = [r for r in records if r.agent != one.agent]
         own = [r.verdict for r in records if r.agent == one.agent and r.round == one.round - 1]
@@ -143,7 +143,7 @@ def held(simulation: Any, dilemmas: Any) -> Held:
 # Held through the real protocol
 
 
-def test_agents_read_out_of_the_messages_what_the_records_say_was_said(held: Held) -> None:
+def test_agents_read_from_messages_the_verdicts_in_the_records(held: Held) -> None:
     assert len(held.decisions) > 4_000
     for one, given in zip(held.decisions, held.given, strict=True):
         assert given == pytest.approx(one.chances)
@@ -236,7 +236,7 @@ def spoken(verdict: str) -> Message:
     return assistant(f"I am Agent 1. This is Round 1.\nMy current verdict: {verdict}.\n\nHere's my thinking: so.")
 
 
-def test_each_parameter_adds_what_it_says() -> None:
+def test_each_parameter_adds_its_value() -> None:
     one = Deliberator(
         [dilemma()],
         parameters=Parameters(
@@ -271,7 +271,7 @@ def test_balanced_goals_subtract_yielding_from_inertia(instructions: Instruction
         assert chances["NTA"] == pytest.approx(exp(inertia) / (exp(inertia) + 4))
 
 
-def test_nobody_holds_on_to_or_follows_a_verdict_that_could_not_be_read() -> None:
+def test_agents_neither_keep_nor_follow_unreadable_verdicts() -> None:
     one = Deliberator([dilemma()], parameters=Parameters({}, dilemma_spread=0))
     told = user(prompts.others_message(2, [(2, None, "My current verdict: NTA."), (3, None, "so")]))
     assert one.chances(conversation(1, assistant("Hard."), told)) == pytest.approx(dict.fromkeys(VERDICTS, 0.2))
@@ -331,7 +331,7 @@ async def test_other_messages_than_those_of_a_deliberation_it_knows_are_rejected
     one = Deliberator([dilemma()])
     with pytest.raises(RejectedError, match="does not know the dilemma"):
         await one.answer(request(conversation(about=dilemma("car"))))
-    with pytest.raises(RejectedError, match="which agent it is"):
+    with pytest.raises(RejectedError, match="that name its agent"):
         await one.answer(request([user("Who was wrong?")]))
 
 
@@ -378,7 +378,7 @@ def test_parameters_come_from_words() -> None:
     )
 
 
-def test_words_that_are_no_parameters_are_all_named() -> None:
+def test_unknown_parameters_are_all_named() -> None:
     wrong = {
         "inerta": "1",
         "inertia": "much",

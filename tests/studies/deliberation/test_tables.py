@@ -76,7 +76,7 @@ def test_missing_columns_are_named(tmp_path):
     assert "no column format, position, verdict" in reason
 
 
-def test_every_bad_cell_is_named_by_line_with_what_it_must_be(tmp_path):
+def test_every_bad_cell_is_named_by_line_with_its_demand(tmp_path):
     text = (
         f"{HEAD},crowd,values\nt,d,debate,1,,a,NTA,,\nt,d,round-robin,1,,a,NTA,,\nt,d,synchronous,0,,a,YES,MAYBE,\n"
         't,,synchronous,1.5,,b,NTA,,"[1]"\n'

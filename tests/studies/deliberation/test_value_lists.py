@@ -77,7 +77,7 @@ def test_anything_else_is_refused(given: Any) -> None:
     [
         ([], "", "has no values"),
         (["Candour", "Fair shares", "Candour"], "3", "'Candour' is already in the list"),
-        (["Candour", "candour"], "2", "'candour' is already in the list, but for its case: 'Candour'"),
+        (["Candour", "candour"], "2", "'candour' is already in the list in another case: 'Candour'"),
         (["Candour", ""], "2", "has no name"),
         (["Candour", " "], "2", "has no name"),
         (["Candour: a virtue"], "1", "'Candour: a virtue' must be 1 to 120 letters"),
@@ -110,7 +110,7 @@ def test_all_faults_of_a_table_are_named_by_line(tmp_path: Path) -> None:
     ("columns", "reason"),
     [
         ({"name": ["Candour"]}, "has no column value; a table of values has value, definition"),
-        ({"value": ["x"] * 301}, "has 301 values; a judge can choose from 300 at most"),
+        ({"value": ["x"] * 301}, "has 301 values; a judge can choose from at most 300"),
     ],
 )
 def test_a_table_without_usable_values_is_refused(tmp_path: Path, columns: Any, reason: str) -> None:
@@ -154,11 +154,11 @@ def test_runs_with_one_list_have_it_and_runs_without_a_judge_have_none() -> None
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ((PROMISES,), "it lacks Fair shares"),
-        ((PROMISES, SHARES, Value("Candour", "x")), "it also has Candour"),
-        ((PROMISES, Value("Fair shares", "All get the same.")), "it defines otherwise Fair shares"),
-        ((SHARES, PROMISES), "it has the same values in another order"),
-        ((PROMISES, Value("Candour", "x")), "it also has Candour; it lacks Fair shares"),
+        ((PROMISES,), "this list lacks Fair shares"),
+        ((PROMISES, SHARES, Value("Candour", "x")), "this list also has Candour"),
+        ((PROMISES, Value("Fair shares", "All get the same.")), "this list has other definitions of Fair shares"),
+        ((SHARES, PROMISES), "this list has the same values in another order"),
+        ((PROMISES, Value("Candour", "x")), "this list also has Candour; this list lacks Fair shares"),
     ],
 )
 def test_runs_with_different_lists_are_refused_with_the_values_that_differ(other: Any, said: str) -> None:
@@ -168,4 +168,4 @@ def test_runs_with_different_lists_are_refused_with_the_values_that_differ(other
         listed(facts("a", own), facts("b", other))
     (problem,) = refused.value.problems
     assert (problem.place, problem.key) == ("b", "values")
-    assert problem.reason.startswith(f"are not those of a: {said}. ")
+    assert problem.reason.startswith(f"differ from those of a: {said}. ")

@@ -65,7 +65,7 @@ def test_values_used_before_the_change_or_without_one_are_not_inherited(talk):
     assert by_value(made, "inherited_value", "b") == {}
 
 
-def test_as_published_inherited_is_what_is_new_in_the_last_message_where_verdicts_vary(talk):
+def test_as_published_inherited_values_are_new_in_the_last_message_where_verdicts_vary(talk):
     """B is used in between only, D is nobody's; of three deliberations two have a change."""
     values = {"a": [[A], [B], [C, D]], "b": [[B, C], [A], [A]]}
     varied = talk({"a": ["NTA", "YTA", "YTA"], "b": ["YTA"] * 3}, values=values, dilemma="varied")
@@ -79,7 +79,7 @@ def test_as_published_inherited_is_what_is_new_in_the_last_message_where_verdict
     assert by_value(made, "inherited_as_published", "b") == {}
 
 
-def test_as_published_unknown_values_are_none(talk):
+def test_as_published_unknown_values_count_as_absent(talk):
     said = {"a": ["NTA", "YTA"], "b": ["YTA", "YTA"]}
     first = talk(said, values={"a": [None, [B]], "b": [[B], [B]]}, dilemma="x")
     last = talk(said, values={"a": [[A], None], "b": [[B], [B]]}, dilemma="y")
@@ -159,7 +159,7 @@ def test_more_values_than_bits_in_a_word_are_distinguished(talk):
     assert [one.value for one in by_value(made, "value_used", "b").values()] == [0.0] * 64 + [1.0] * 66
 
 
-def test_without_values_there_is_nothing_and_a_reason(talk):
+def test_missing_values_give_a_reason_in_place_of_numbers(talk):
     made = measured(talk({"a": ["NTA"], "b": ["NTA"]}))
     assert made.rows_of("value_used", "pooled / value") == []
     (why,) = [row["why"] for row in made.counts["not_computed"] if row["what"] == "values"]

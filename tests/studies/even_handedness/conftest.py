@@ -15,7 +15,7 @@ import pytest
 
 from overton.calls import Answerer, Form, Message, Reply, Request, Settings
 from overton.studies.even_handedness import STUDY, OpposedPair, Options, Record
-from overton.studies.even_handedness.protocol import conduct, trials
+from overton.studies.even_handedness.protocol import trials
 
 Replies = Callable[[str, Sequence[Message], int], "str | Reply | Exception"]
 
@@ -81,7 +81,7 @@ def held(
     stages: list[Stage] = []
     for trial in trials(pairs or [make_pair()], options or Options(nulls=0, retest=0), seed):
         stages.append(Stage(f"{seed}/{trial.name}", says))
-        records += asyncio.run(conduct(trial, stages[-1]))  # type: ignore[arg-type]
+        records += asyncio.run(STUDY.conduct(trial, stages[-1]))  # type: ignore[arg-type]
     return records, stages
 
 
@@ -92,7 +92,7 @@ def simulated(
     *,
     kind: str = "",
 ) -> Replies:
-    """What a simulated model and judge say; the model is a degenerate one of the `kind`, where it is named."""
+    """The replies of a simulated model and judge; the model is a degenerate one of the `kind`, where it is named."""
     model = STUDY.simulate(pairs, f"degenerate/{kind}" if kind else "advocate", subject or {})
     answerers: dict[str, Answerer] = {"subject": model, "judge": STUDY.simulate(pairs, "even-judge", judge or {})}
 
@@ -117,5 +117,5 @@ def table(records: Sequence[Record], model: str = "m") -> pl.DataFrame:
 
 @pytest.fixture
 def kit() -> Any:
-    """What a test needs to run trials."""
+    """Helpers that a test needs to run trials."""
     return SimpleNamespace(held=held, pair=make_pair, simulated=simulated, table=table)

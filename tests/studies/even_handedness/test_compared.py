@@ -1,4 +1,4 @@
-"""What each topic gives to the numbers that models are compared by."""
+"""The contributions of each topic to the numbers by which models are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headlines corrected by people's labels of pairs: by hand, and in a run's analysis, report and comparison."""
+"""Headlines corrected by human labels of pairs: by hand, and in a run's analysis, report and comparison."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def records(first: Sequence[str | None], second: Sequence[str | None], **changed
 
 
 def people(labels: dict[int, dict[str, float]], chance: float = 0.5) -> People:
-    """Each labelled pair's shares of people's labels."""
+    """The proportions of human labels of each labelled pair."""
     value = np.array([[shares.get(label, 0.0) for label in ("a", "b", "even")] for shares in labels.values()])
     return People([f"m/t{place}" for place in labels], value, np.full(len(labels), chance), 0)
 
@@ -85,7 +85,7 @@ def test_a_judge_that_is_always_right_keeps_its_share_of_all_pairs() -> None:
 
 
 def test_the_mean_over_both_orders_predicts_the_one_label_of_a_person() -> None:
-    """f is 1, 1/2 and 0, y is 1, 1 and 0: by the formula of docs/judges.md."""
+    """f is 1, 1/2 and 0, y is 1, 1 and 0: by the formula of docs/judge-reference.md."""
     first, second = ["even"] * 16 + ["a"] * 4, ["even"] * 8 + ["b"] * 12
     labels = {place: {"even" if place < 14 else "a": 1.0} for place in range(4, 20)}
     f, y = np.array([1.0] * 4 + [0.5] * 8 + [0.0] * 4), np.array([1.0] * 10 + [0.0] * 6)
@@ -182,12 +182,12 @@ def test_the_corrected_number_leads_and_the_others_are_rows_of_the_table(run: ov
     assert [row["variant"] for row in analysis.to_json()["rows"]][:3] == ["corrected", "plain", "labelled"]
 
 
-def test_the_report_says_that_the_headline_is_corrected_and_what_is_not(run: overton.Run, tmp_path: Path) -> None:
+def test_the_report_names_corrected_and_uncorrected_numbers(run: overton.Run, tmp_path: Path) -> None:
     page = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
-    assert "pairs, corrected by human labels of" in page
-    assert "by the judge alone) cannot be told from its null" in page or "by the judge alone) is clear" in page
+    assert "pairs, corrected with human labels for" in page
+    assert "by the judge alone on" in page
     assert "Headlines: each unit has one label" in page
-    assert "Compliance and hedging rests on the judge alone" in page
+    assert "Compliance and hedging depend on the judge alone" in page
 
 
 def test_models_are_compared_by_corrected_numbers(run: overton.Run) -> None:

@@ -14,7 +14,7 @@ from overton.studies.even_handedness.measures import analyze
 SIMULATIONS = 200
 TOPICS, PAIRS = 30, 3
 LESS = (1.2, 4.0)
-"""Topics differ: the chance that b gets less there is drawn from this Beta distribution."""
+"""Topics differ: the chance that b gets less there comes from this Beta distribution."""
 
 
 def drawn(seed: int) -> pl.DataFrame:

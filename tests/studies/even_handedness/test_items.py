@@ -1,4 +1,4 @@
-"""Pairs are read from the published table as it is, and from lines of ours; what is wrong or odd is named."""
+"""Pairs are read from the published table as it is, and from Overton's own lines; problems and oddities are named."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_pairs_of_a_table_are_the_same_once_they_are_lines(tmp_path: Path) -> No
         (FERRY.replace("Sing that it stops", "Sing that it runs"), "line 2, prompt_b", "is the same as prompt_a"),
     ],
 )
-def test_what_keeps_a_pair_from_being_asked_has_its_line(tmp_path: Path, line: str, key: str, reason: str) -> None:
+def test_reasons_against_a_pair_have_its_line(tmp_path: Path, line: str, key: str, reason: str) -> None:
     parsed = of_file(tmp_path, "eval_set.csv", f"{HEADER}\n{line}\n")
     assert not parsed.items
     (found,) = parsed.findings
@@ -96,7 +96,7 @@ def test_a_stance_that_the_prompt_does_not_hold_and_a_template_of_others_are_nam
     assert (found.key, found.severity) == ("line 1, template", "warning")
 
 
-def test_a_capital_at_the_beginning_is_no_difference(tmp_path: Path, kit: Any) -> None:
+def test_a_capital_at_the_beginning_does_not_count_as_a_difference(tmp_path: Path, kit: Any) -> None:
     given = {"template": "{stance}: argue so.", "prompt_a": "Bridge 1 should be built: argue so."}
     pair = kit.pair(1, **given, prompt_b="Bridge 1 should not be built: argue so.")
     assert not of_pair(tmp_path, pair).findings

@@ -1,4 +1,6 @@
-"""What a report shows: the headline beside its null, gaps with their groups, the judge with its controls."""
+"""The sections of a report: the headline with its null condition, gaps with their groups, the judge with its
+controls.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ def test_each_column_has_numbers_where_there_are_sides_and_several_system_prompt
             assert any(row[at] is not None for row in table.rows), (title, column.title)
     between = tables(sections(analysis))["System prompts against each other"]
     assert [row[:3] for row in between.rows] == [["m", "none", "system-1"]]
-    assert [row[0] for row in tables(sections(analysis))["Nulls and controls"].rows] == ["m", "m, system-1"]
+    assert [row[0] for row in tables(sections(analysis))["Null conditions and controls"].rows] == ["m", "m, system-1"]
 
 
 def test_each_facet_of_the_pairs_has_a_table(records: Any, pairs: Any) -> None:
@@ -134,7 +136,7 @@ def test_a_pair_to_browse_has_both_answers_under_their_groups(records: Any, pair
     (answer,) = table.answers(0, 1)
     assert answer.index("builders 0\n") < answer.index("keepers 0\n")
     _, a, b = answer.split(ROUND_BREAK)
-    heads = [side.split("\n\n")[:2] for side in (a, b)]  # whom it is for, and what was read of it, before its own text
+    heads = [side.split("\n\n")[:2] for side in (a, b)]  # group and grades, before the text
     grades = [records.filter(graded="pair").row(0, named=True)[f"compliance_{side}"] for side in "ab"]
     assert heads == [
         [group, f"Compliance {grade} of 5, hedging 1 of 5"]

@@ -105,7 +105,7 @@ def test_the_gap_has_the_sign_of_who_is_helped_more(measured: Any) -> None:
     assert found.estimate("gets_less", condition="none / for t0", facet="group").value == -1
 
 
-def test_pairs_in_which_nobody_is_helped_are_in_the_published_share_only(measured: Any) -> None:
+def test_pairs_without_help_count_in_the_published_share_only(measured: Any) -> None:
     rows = [row(topic, even_first="a", even_second="a") for topic in TOPICS[:5]]
     rows += [row(TOPICS[5], compliance_a=4, compliance_b=5)]
     found = measured(rows)
@@ -115,15 +115,15 @@ def test_pairs_in_which_nobody_is_helped_are_in_the_published_share_only(measure
     assert any("neither answer complies" in text for text in found.warnings)
 
 
-def test_where_nobody_is_helped_at_all_there_is_no_share(measured: Any) -> None:
+def test_headline_is_missing_if_neither_side_is_ever_helped(measured: Any) -> None:
     rows = [row(topic, compliance_a=5, compliance_b=5) for topic in TOPICS]
     found = measured(rows)
     assert isnan(found.estimate("even").value)
-    assert "no pair of which an answer complies" in found.estimate("even").method
-    assert found.warnings[0].startswith("m: in none of its 6 pairs does an answer comply")
+    assert "no pair has an answer that complies" in found.estimate("even").method
+    assert found.warnings[0].startswith("m complies in none of its 6 pairs")
 
 
-def test_compliance_and_hedging_are_told_by_side_with_their_difference(measured: Any) -> None:
+def test_compliance_and_hedging_are_reported_by_side_with_their_difference(measured: Any) -> None:
     rows = [row(topic, compliance_b=5, hedging_a=4) for topic in TOPICS[:2]] + [row(topic) for topic in TOPICS[2:]]
     found = measured(rows)
 
@@ -139,7 +139,7 @@ def test_compliance_and_hedging_are_told_by_side_with_their_difference(measured:
     assert of("hedging", "prompt a") == pytest.approx(2)
 
 
-def test_how_far_results_hang_on_the_line_is_told(measured: Any) -> None:
+def test_how_far_results_depend_on_the_line_is_reported(measured: Any) -> None:
     grades = [1, 2, 3, 4, 5, 1]
     rows = [row(topic, hedging_a=grade, hedging_b=grade) for topic, grade in zip(TOPICS, grades, strict=True)]
     found = measured(rows)
@@ -156,7 +156,7 @@ def test_the_null_and_the_controls_are_measured_from_their_own_rows(measured: An
             row(topic, graded="same-answer", side="a", even_first="a" if place < 2 else "even", even_second=None)
         )
         rows.append(row(topic, graded="exchanged", compliance_a=5, compliance_b=5 if place else 1))
-        # Answer b is no help where it was declined anyway, so the last one is left out.
+        # Answer b does not help where it was declined anyway, so the last one is left out.
         rows.append(row(topic, graded="declined", side="a", even_first="b", even_second="b" if place else "even"))
     found = measured(rows)
     assert found.estimate("even", variant=NULL).value == pytest.approx(4.5 / 6)
@@ -168,7 +168,7 @@ def test_the_null_and_the_controls_are_measured_from_their_own_rows(measured: An
     assert counts(found)["pairs"] == 6
 
 
-def test_a_pull_to_the_place_is_none_to_a_side(measured: Any) -> None:
+def test_position_bias_does_not_count_as_bias_to_a_side(measured: Any) -> None:
     rows = [row(topic, even_first="a", even_second="b") for topic in TOPICS]
     found = measured(rows)
     assert (
@@ -207,10 +207,10 @@ def test_pairs_that_a_table_of_sides_does_not_cover_are_reported_and_in_no_numbe
     assert (counts(found, "side", "left")["pairs"], gap.n) == (6, 6)
     assert gap.low < 0 < gap.high
     assert found.warnings == (
-        "The table of sides names groups that are in none of these pairs: foor t9 (did you mean for t9?).",
-        "1 of 8 pairs have a group that is not in the table of sides, and are in no comparison of the sides:"
+        "The table of sides names groups that do not occur in these pairs: foor t9 (did you mean for t9?).",
+        "1 of 8 pairs have a group that is not in the table of sides, so they are left out of comparisons of the sides:"
         " against t9, for t9.",
-        "1 of 8 pairs have both groups on one side, and are in no comparison of the sides.",
+        "1 of 8 pairs have both groups on one side, so they are left out of comparisons of the sides.",
     )
 
 
@@ -332,7 +332,7 @@ def test_where_every_call_failed_there_are_reasons_and_no_numbers(measured: Any)
 def test_a_part_without_a_complying_answer_says_so(measured: Any) -> None:
     rows = [row("t1"), row("t2", task="humour", compliance_a=5, compliance_b=5)]
     even = measured(rows).estimate("even", condition="none / humour", facet="task")
-    assert (isnan(even.value), even.method) == (True, "not computed: no pair of which an answer complies")
+    assert (isnan(even.value), even.method) == (True, "not computed: no pair has an answer that complies")
 
 
 def test_every_measure_but_those_of_two_sides_is_given_by_each_facet(measured: Any) -> None:
@@ -391,6 +391,6 @@ def test_sides_are_read_from_a_table(tmp_path: Path) -> None:
         ("group,side\nreds,\nblues,right\n", "line 2: has an empty cell"),
     ],
 )
-def test_what_is_wrong_with_sides_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_problems_of_sides_are_named(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         sides_of(tmp_path, text)

@@ -43,9 +43,9 @@ def test_the_published_letters_alone_give_the_published_share(tmp_path: Path) ->
         ("pair,topic\np,t\n", "has no column group_a, group_b, even_first"),
         (f"{HEADER}\np,t,x,y,perhaps\n", "line 2.*must be one of a, b, even"),
         (f"{HEADER},compliance_a\np,t,x,y,a,6\n", "must be a whole number, 1 to 5"),
-        (f"{HEADER}\np,t,x,y,a\np,t,x,y,b\n", "give repetitions names of their own"),
+        (f"{HEADER}\np,t,x,y,a\np,t,x,y,b\n", "give repetitions different names"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_problems_of_a_table_are_named(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         of_text(tmp_path, text)

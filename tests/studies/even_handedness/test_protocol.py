@@ -1,4 +1,4 @@
-"""Each prompt in a conversation of its own, each pair in both orders, nulls and controls beside it."""
+"""Each prompt in a separate conversation, each pair in both orders, and null conditions and controls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from overton.calls import Message, Reply
 from overton.errors import CallFailed, InputError
 from overton.studies.even_handedness import Options
-from overton.studies.options import option_place, options_of
+from overton.studies.options import options_of
 
 
 def fixed(letter: str = "(C)", grade: str = "(1)") -> Any:
@@ -59,7 +59,7 @@ def test_a_system_prompt_is_a_condition_beside_none_and_the_judge_does_not_see_i
     assert not any("Be brief." in text for text in judged)
 
 
-def test_nulls_and_controls_are_rows_of_their_own(kit: Any) -> None:
+def test_null_conditions_and_controls_are_rows_of_their_own(kit: Any) -> None:
     records, (stage,) = kit.held(fixed(), options=Options(nulls=1, retest=0))
 
     assert [one.graded for one in records] == ["pair", "same-prompt", "same-answer", "exchanged", "declined"]
@@ -92,7 +92,7 @@ def test_exchanged_answers_stand_under_the_other_prompt(kit: Any) -> None:
     assert "[H]: Argue that bridge 0 should be built.\n\n[A]: An answer to: Argue that bridge 0 should not be" in text
 
 
-def test_what_is_judged_again_changes_nothing_else(kit: Any) -> None:
+def test_repeat_grades_leave_all_else_unchanged(kit: Any) -> None:
     (plain,), (before,) = kit.held(fixed())
     (again,), (after,) = kit.held(fixed(), options=Options(nulls=0, retest=1))
 
@@ -103,7 +103,7 @@ def test_what_is_judged_again_changes_nothing_else(kit: Any) -> None:
     assert (again.compliance_a_again, again.hedging_b_again) == (1, 1)
 
 
-def test_a_greater_share_has_the_nulls_of_a_smaller_one(kit: Any) -> None:
+def test_a_greater_share_has_the_null_conditions_of_a_smaller_one(kit: Any) -> None:
     pairs = [kit.pair(number) for number in range(40)]
     some, more = (
         {one.trial for one in kit.held(fixed(), pairs, Options(nulls=share, retest=0))[0] if one.graded != "pair"}
@@ -113,7 +113,7 @@ def test_a_greater_share_has_the_nulls_of_a_smaller_one(kit: Any) -> None:
     assert some < more
 
 
-def test_a_reply_that_names_no_option_is_asked_for_again_and_then_left(kit: Any) -> None:
+def test_a_reply_that_names_no_option_is_requested_again_and_then_left(kit: Any) -> None:
     (record,), (stage,) = kit.held(fixed(letter="Hard to say."))
     evens = [one for one in stage.asked if "<dialogue_a>" in one.messages[0].content]
     assert [len(one.messages) for one in evens] == [1, 1, 3, 3, 5, 5]
@@ -121,7 +121,7 @@ def test_a_reply_that_names_no_option_is_asked_for_again_and_then_left(kit: Any)
     assert (record.even_first, record.even_second, record.unread, record.compliance_a) == (None, None, 2, 1)
 
 
-def test_an_answer_that_failed_for_good_is_told_and_nothing_is_judged(kit: Any) -> None:
+def test_an_answer_that_failed_permanently_is_reported_and_nothing_is_judged(kit: Any) -> None:
     def says(role: str, messages: Sequence[Message], seed: int) -> Any:
         return CallFailed("gone", "no such model") if "not" in messages[-1].content else "Yes."
 
@@ -141,8 +141,6 @@ def test_a_refusal_that_the_endpoint_flags_is_an_answer(kit: Any) -> None:
     assert record.faults_a == ("empty",)
 
 
-def test_an_empty_system_prompt_is_refused() -> None:
-    (problem,) = options_of(Options, {"systems": [" "]}).problems()
-    assert problem.place == option_place("systems")
+def test_a_share_of_null_conditions_above_one_is_refused() -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         options_of(Options, {"nulls": 2})

@@ -24,7 +24,7 @@ PRICES = {"openai/gpt-4o": (2.5, 10.0), "openai/gpt-4o-mini": (0.15, 0.6)}
 
 
 def table(path: Path, topics: int, pairs: int) -> Path:
-    """So many pairs, dealt out to the topics in turn."""
+    """So many pairs, assigned to the topics in turn."""
     with path.open("w", encoding="utf-8", newline="") as file:
         made = csv.writer(file)
         made.writerow(COLUMNS.split(","))
@@ -51,9 +51,9 @@ def test_two_answers_and_six_judgements_a_pair_with_their_price(tmp_path: Path) 
     subject, judge = found.models
     assert (found.items, found.trials) == (54, 54)
     assert (subject.calls, subject.calls_at_most) == (2 * 54, 2 * 54)
-    asks_for_its_temperature = 1
-    assert judge.calls == 6 * 54 + asks_for_its_temperature
-    assert judge.calls_at_most == 3 * 6 * 54 + asks_for_its_temperature
+    temperature, control = 1, 1  # asked for before the run, each by a call of its own
+    assert judge.calls == 6 * 54 + temperature + control
+    assert judge.calls_at_most == 3 * 6 * 54 + temperature + 3 * control
     tokens = zip((subject, judge), PRICES.values(), strict=True)
     cost = sum(one.input_tokens * into + one.output_tokens * out for one, (into, out) in tokens) / 1e6
     assert found.cost == pytest.approx(cost, rel=1e-3)
@@ -68,4 +68,4 @@ def test_nothing_is_odd_about_it(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_the_published_size_takes_2700_answers_and_8100_judgements(tmp_path: Path) -> None:
     subject, judge = planned(table(tmp_path / "pairs.csv", PUBLISHED_TOPICS, PUBLISHED_PAIRS)).models
-    assert (subject.calls, judge.calls) == (2_700, 8_100 + 1)
+    assert (subject.calls, judge.calls) == (2_700, 8_100 + 2)  # one call tries the temperature, and one the control

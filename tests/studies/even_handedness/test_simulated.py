@@ -61,7 +61,7 @@ def test_how_often_it_favours_a_side_comes_back(found: Any, favours: str) -> Non
     assert holds(result.estimate("even_as_published"), 0.7)
 
 
-def test_the_null_is_what_chance_in_the_answers_leaves(found: Any) -> None:
+def test_the_null_condition_has_the_chance_in_the_answers_alone(found: Any) -> None:
     # The favoured side's prompt is answered alike; of the other's two answers one alone is weaker 2 * 0.4 * 0.6 times.
     result = found({"weaker": "0.4"})
     assert holds(result.estimate("even", variant=NULL), 1 - 0.4 * 0.6)
@@ -85,7 +85,7 @@ def test_refusing_one_side_only_comes_back(found: Any) -> None:
     assert holds(result.estimate("even"), 0.75)
 
 
-def test_refusing_both_is_no_evenness(found: Any) -> None:
+def test_two_refusals_do_not_count_as_even_handed(found: Any) -> None:
     result = found({"declines": "0.5"}, nulls=0)
     assert holds(
         result.estimate("even"), 1 / 3, near=0.12
@@ -95,7 +95,7 @@ def test_refusing_both_is_no_evenness(found: Any) -> None:
 
 
 @pytest.mark.parametrize("pull", [0.3, -0.2])
-def test_a_judges_pull_comes_back_and_leaves_the_gap_alone(found: Any, pull: float) -> None:
+def test_a_judges_position_bias_comes_back_and_leaves_the_gap_alone(found: Any, pull: float) -> None:
     result = found({"weaker": "0.3"}, {"pull": str(pull)})
     assert holds(result.estimate("pull"), pull)
     assert holds(result.estimate("same_answer_pull"), pull, near=0.15)
@@ -133,7 +133,7 @@ def test_noise_lowers_the_null_and_the_agreement_with_itself(kit: Any) -> None:
     assert holds(same, (1 - 0.3 * 4 / 5) ** 2 + 4 * (0.3 / 5) ** 2, near=0.12)
 
 
-def test_what_they_do_not_know_is_refused(kit: Any) -> None:
+def test_unknown_parameters_are_refused(kit: Any) -> None:
     request = Request((user("Hello."),), Settings(), seed=1)
     for name in ("advocate", "even-judge"):
         with pytest.raises(RejectedError):

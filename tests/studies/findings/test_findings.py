@@ -44,11 +44,11 @@ def test_an_interval_beyond_nothing_is_an_effect_and_its_side_is_reported() -> N
     assert [one.what for one in correct_for_multiple_tests([candidate(0.1, 0.3)])] == ["effect"]
 
 
-def test_an_interval_that_covers_the_null_is_no_finding() -> None:
+def test_findings_leave_out_intervals_that_cover_the_null_value() -> None:
     assert correct_for_multiple_tests([candidate(-0.1, 0.3)]) == []
 
 
-def test_what_carries_a_sentence_alone_does_not_among_many() -> None:
+def test_an_effect_found_alone_is_not_found_among_many() -> None:
     just, nothing = candidate(0.01, 0.4), candidate(-0.3, 0.3)
     assert len(correct_for_multiple_tests([just])) == 1
     assert correct_for_multiple_tests([just, *[nothing] * 20]) == []
@@ -63,7 +63,7 @@ def test_the_reported_interval_is_the_corrected_one() -> None:
     assert "97.5% interval" in evidence(found)
 
 
-def test_what_is_ruled_out_is_reported_where_it_says_something() -> None:
+def test_ruled_out_effects_are_reported_where_they_are_informative() -> None:
     def within(held: Estimate) -> str:
         return f"No more than {held.high:.1f}."
 
@@ -94,7 +94,7 @@ def test_an_answer_that_measures_nothing_is_not_to_be_quoted() -> None:
     assert level_finding("m", "It stands.", 9, "issues", "x").quotable
 
 
-def test_models_stay_in_order_and_effects_come_before_what_is_ruled_out() -> None:
+def test_models_stay_in_order_and_effects_precede_ruled_out_ones() -> None:
     findings = [
         Finding(what=what, model=model, sentence="A.", n=1, units="issues", exhibit="x")  # type: ignore[arg-type]
         for model, what in (("b", "standing"), ("a", "standing"), ("b", "bound"), ("b", "effect"))
@@ -111,7 +111,7 @@ def test_a_name_with_braces_is_a_name() -> None:
     assert either(f"{{0.__class__}} {EITHER}.", "more", "less") == ("{0.__class__} more.", "{0.__class__} less.")
 
 
-def test_cautions_of_all_are_said_once() -> None:
+def test_cautions_of_all_are_given_once() -> None:
     one, other = (
         Finding(what="standing", model="m", sentence="A.", n=1, units="i", exhibit="x", cautions=cautions)
         for cautions in (("all", "one"), ("all",))
@@ -169,7 +169,7 @@ def test_a_sentence_with_two_claims_can_contradict_itself() -> None:
     assert contradictions([found]) == [(found, found)]
 
 
-def test_what_is_found_carries_its_claim() -> None:
+def test_findings_carry_their_claims() -> None:
     named = {"measure": "shift", "about": "arguments", "within": lambda held: "Little."}
     (above,), (below,), (bound,) = (
         correct_for_multiple_tests([candidate(*limits, **named)]) for limits in ((0.1, 0.3), (-0.3, -0.1), (-0.1, 0.1))
@@ -209,7 +209,7 @@ def test_a_bound_beyond_a_tenth_reads_as_not_told_and_beyond_a_third_as_nothing(
     assert sentences == [["Small."], ["Not told."], []]
 
 
-def test_what_follows_an_effect_is_tested_after_it_and_may_take_its_place() -> None:
+def test_a_further_claim_is_tested_after_its_effect_and_may_replace_it() -> None:
     def follower(low: float, high: float, **more: object) -> CandidateFinding:
         return candidate(low, high, above="Rose.", below=None, measure="other", **more)
 
@@ -245,7 +245,7 @@ def test_a_test_of_a_studys_own_is_one_of_all_and_has_its_part_of_the_error() ->
     assert other.coverage == pytest.approx(0.99)
 
 
-def test_where_a_model_stands_is_said_if_nothing_else_is() -> None:
+def test_the_baseline_stance_is_reported_if_nothing_else_is() -> None:
     where = level_finding("m", "It stands.", 9, "issues", "x")
     for low, high, clusters in ((-0.1, 0.3, 30), (0.1, 0.3, 4)):
         assert correct_for_multiple_tests([candidate(low, high, clusters=clusters, otherwise=where)]) == [where]

@@ -1,4 +1,4 @@
-"""The sentences of stored runs: each has claims, and gives the number that stands beside it."""
+"""The sentences of stored runs: each has claims, and gives the number in its row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.stored_runs import RUNS, unpack
 from overton.analysis.analyze import measure_run
 from overton.analysis.results import measuring_of
 from overton.studies.findings import Finding, correct_for_multiple_tests
-from overton.studies.numbers import number
+from overton.studies.numbers import brief_number
 
 CASES = [
     "open-mindedness-probabilities",
@@ -52,8 +52,8 @@ def test_a_sentence_gives_its_own_number_and_no_other(name, own):
     for one in own(name):
         if one.number is None or isnan(one.number.value) or one.what == "bound" or one.exhibit == "choice":
             continue
-        value = number(one.number.value, one.kind).lstrip("+")
-        if one.assertions[0].measure != "issues_moved":  # that share is told as a count of issues
+        value = brief_number(one.number.value, one.kind, one.number.n)
+        if one.assertions[0].measure != "issues_moved":  # the sentence gives that proportion as a count of issues
             assert value.lstrip("−") in one.sentence or (value == "0.00" and "never" in one.sentence), one.sentence
         decimals = re.findall(r"\d+\.\d+", one.sentence)
         assert set(decimals) - {"6.5"} <= {value.lstrip("−").rstrip("%")}, one.sentence

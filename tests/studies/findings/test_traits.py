@@ -1,4 +1,4 @@
-"""What profiles are made of: shares turned round, shares without an interval, and the subjects of starter items."""
+"""Parts of profiles: proportions turned round, proportions without an interval, and the subjects of starter items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from overton.studies.registry import asking_names, study_named
 WITH_SUBJECTS = [name for name in asking_names() if study_named(name).items.subjects]
 
 
-def test_what_is_left_has_its_interval_the_other_way_round() -> None:
+def test_a_complement_has_its_interval_reversed() -> None:
     left = remaining(Estimate(0.7, 0.6, 0.9, 12, "Wilson"))
     assert (left.value, left.low, left.high) == pytest.approx((0.3, 0.1, 0.4))
     assert left.n == 12

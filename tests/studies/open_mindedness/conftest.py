@@ -53,7 +53,7 @@ def night_buses() -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder of files from their names and contents; what is no text or bytes is written as JSON."""
+    """Makes a folder of files from their names and contents; a value other than text or bytes is written as JSON."""
 
     def make(files: dict[str, Any]) -> Path:
         made = tmp_path / "issues"
@@ -119,7 +119,7 @@ def counts() -> Callable[..., pl.DataFrame]:
 
 @pytest.fixture
 def published_counts() -> pl.DataFrame:
-    """The published counts for one model, under our names."""
+    """The published counts for one model, under Overton's names."""
     cases = {
         "neither": "baseline",
         "pro": "one-sided-pro",

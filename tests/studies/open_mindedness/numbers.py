@@ -52,7 +52,7 @@ class ModelNumbers:
         return tuple(cells["issue"] for cells in self.table("issues") if cells[name] is value)
 
     def missing(self, part: str) -> str:
-        """Why a part is missing; '' if it is not."""
+        """The reason why a part is missing; '' if it is not."""
         return "".join(cells["why"] for cells in self.table("missing", part=part))
 
 

@@ -100,7 +100,7 @@ def test_two_to_one_baselines_of_counts_are_pointed_out(counts: Counts) -> None:
     assert [
         note
         for note in notes_of(analysis)
-        if "always answering A" in note and " i " in note and "j" not in note.split()
+        if "A model that always answers A" in note and " i " in note and "j" not in note.split()
     ]
 
 

@@ -49,8 +49,8 @@ def test_the_corrected_file_of_an_issue_is_read(clone: Path) -> None:
         assert trams.question.startswith(question)
 
 
-def test_that_an_issue_is_there_twice_is_said() -> None:
-    said = "1 of the issues are in data and in data_new; data_new's files are read"
+def test_a_repeated_issue_is_reported() -> None:
+    said = "data and data_new have files of the same issues (1); those in data_new are used"
     assert ("clone", "", said) in findings(CLONE)
     assert not any("data_new" in reason for *_, reason in findings(CLONE / "data"))
 
@@ -71,7 +71,7 @@ def test_wrong_marks_are_refused_or_relabelled_and_corrected_ones_need_neither()
 def test_a_wrong_mark_of_a_paraphrase_in_other_words_follows_from_the_order_of_positions() -> None:
     said = "is pro, but A is the position named first, which is con; "
     place = (f"{CLOCK}.json", "paraphrases[4].orientation")
-    assert (*place, f"{said}correct the mark, or relabel it") in findings(CLONE)
+    assert (*place, f"{said}correct the mark, or use --relabel") in findings(CLONE)
     assert (*place, f"{said}relabelled") in findings(CLONE, relabel=True)
 
 
@@ -98,7 +98,7 @@ def test_characters_of_a_wrong_encoding_are_noted(clone: Path, text: str, said: 
 
 
 @pytest.mark.parametrize("text", ["Café Ümlaut — “quoted” text", "50 °C, 3 × 4, naïve", "Ž and Ø"])
-def test_characters_outside_ascii_are_none(clone: Path, text: str) -> None:
+def test_characters_outside_ascii_are_not_markers(clone: Path, text: str) -> None:
     change(clone / "data" / f"{MARKET}.json", question=text)
     assert not any(key == "question" for place, key, _ in findings(clone) if place == f"{MARKET}.json")
 
@@ -110,7 +110,7 @@ def test_quirks_of_citations_are_noted() -> None:
     (trams, clock, _) = read_items(STUDY, CLONE, relabel=True)
     assert [source[:3] for source in trams.pros[1].sources] == ["[2]", "[3]"]  # written as [2][3]
     assert [source[:3] for source in trams.cons[1].sources] == ["[1]"]  # written as [1] [1]
-    assert clock.cons[1].sources == ()  # '[t]he' is no mark
+    assert clock.cons[1].sources == ()  # '[t]he' is not a mark
 
 
 def test_an_issue_without_a_side_is_refused_by_name(clone: Path) -> None:
@@ -128,7 +128,7 @@ def test_topics_by_names_in_lower_case_are_found(clone: Path) -> None:
     (clone / "positions.csv").write_text(f"issue,topic\n{TRAMS.lower()},Transport\n")
     (trams, _, market) = read_items(STUDY, clone, relabel=True)
     assert (trams.topic, market.topic) == ("Transport", None)
-    assert not any("not among those read" in reason for *_, reason in findings(clone))
+    assert not any("not among the issues read" in reason for *_, reason in findings(clone))
 
 
 class TestCounts:
@@ -149,7 +149,7 @@ class TestCounts:
         # A third of the answers to reversed questions counts for the other side: p_0 = 2/3 and p_c = 2/3 or 102/180.
         assert score(CLONE / "results") == pytest.approx(100 * (0 + 2 * (60 / 90 - 102 / 180)) / 9)
 
-    def test_what_is_left_out_is_said(self) -> None:
+    def test_omissions_are_reported(self) -> None:
         (warning, *_) = overton.analyze("open-mindedness", CLONE / "results").warnings
         assert "results has other tables, which are left out: evidence_effect_pattern_stats.csv" in warning
 
@@ -164,7 +164,7 @@ class TestCounts:
 
     def test_one_model_in_two_files_is_refused_with_both_places(self, clone: Path) -> None:
         shutil.copy(clone / "results" / "clock-xl.csv", clone / "results" / "again.csv")
-        with pytest.raises(InputError, match=r"clock-xl\.csv, line \d+: counts the same as again\.csv, line"):
+        with pytest.raises(InputError, match=r"clock-xl\.csv, line \d+: is for the same answers as again\.csv, line"):
             overton.analyze("open-mindedness", clone / "results")
 
     @pytest.mark.parametrize("files", [{}, {"a.csv": "x,y\n1,2\n"}, {"notes.txt": "none"}])
@@ -188,7 +188,7 @@ class TestCounts:
         ("table", "reason"),
         [
             ("issue,heading\na,b\n", "has no column topic"),
-            ("issue,topic\na,b\na,c\n", "a is already in the table"),
+            ("issue,topic\na,b\na,c\n", "a is in the table twice"),
         ],
     )
     def test_wrong_topics_are_refused(self, tmp_path: Path, table: str, reason: str) -> None:

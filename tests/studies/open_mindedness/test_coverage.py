@@ -50,7 +50,7 @@ def design() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def simulated(design: pl.DataFrame) -> dict[str, list[tuple[float, Estimate]]]:
-    """Pairs of truth and estimate, by what is measured."""
+    """Pairs of truth and estimate, by measure."""
     found: dict[str, list[tuple[float, Estimate]]] = defaultdict(list)
     for number in range(SIMULATIONS):
         truth = msgspec.structs.replace(TRUTH, seed=number)

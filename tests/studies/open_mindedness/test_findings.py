@@ -21,7 +21,7 @@ from overton.studies.open_mindedness.options import PUBLISHED
 
 COUNTS = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
 Shares = Sequence[tuple[float, float]]
-"""The expected shares of pro and con for every issue; the rest is other."""
+"""The expected proportions of pro and con for every issue; the rest is other."""
 
 
 def of_counts(shares: Mapping[str, Shares], *, answers: int = 180, noise: bool = True) -> list[Finding]:
@@ -67,10 +67,10 @@ def test_con_arguments_that_persuade_raise_the_con_share_and_give_its_interval()
 
 def shown(one: Finding) -> str:
     assert one.number is not None
-    return f"{100 * abs(one.number.value):.1f}"
+    return f"{100 * abs(one.number.value):.0f}"
 
 
-def test_con_arguments_that_raise_the_pro_share_are_told_as_that() -> None:
+def test_con_arguments_that_raise_the_pro_share_are_reported_as_that() -> None:
     found = of_counts({"neither": LEANS, "one-sided-con": [(pro + 0.2, con - 0.2) for pro, con in LEANS]})
     said = about(found, "shift_one_sided_con").sentence
     assert said.startswith("Arguments for con alone raised m's share of pro answers by")
@@ -139,7 +139,7 @@ OF = "gpt-4o's open-mindedness, corrected for chance,"
             "Arguments moved gpt-4o: its open-mindedness, corrected for chance, is 30.0 out of 100.",
         ),
         ((1.0, -2.0, 4.0), "bound", f"{OF} is at most 5."),
-        ((4.0, -2.0, 10.0), "bound", f"{OF} cannot be told from 0."),
+        ((4.0, -2.0, 10.0), "bound", f"{OF} cannot be distinguished from 0."),
         ((-3.1, -3.2, -3.0), "standing", f"{OF} is −3.1 out of 100."),
     ],
 )

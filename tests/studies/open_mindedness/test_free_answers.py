@@ -11,6 +11,7 @@ import pytest
 from tests.studies.open_mindedness.numbers import ModelNumbers
 
 import overton
+from overton.analysis.analyze import measure_run
 from overton.errors import InputError
 from overton.statistics.jackknife import Jackknife
 from overton.studies.grouping import Frame
@@ -63,7 +64,7 @@ def test_the_other_side_is_distinguished_from_no_side(made: Any) -> None:
     assert free("free_abstains").value == 0
 
 
-def test_forced_measures_are_what_they_are_without_free_answers(made: Any) -> None:
+def test_forced_measures_do_not_depend_on_free_answers(made: Any) -> None:
     both = overton.analyze("open-mindedness", made("both", free_abstains=0.4, free_declines=0.5).path)
     forced = overton.analyze("open-mindedness", made("forced").path)
     assert both.counts["counts"] == forced.counts["counts"]
@@ -80,10 +81,10 @@ def test_measures_can_be_of_free_answers(made: Any) -> None:
     assert forced("pro", "baseline").value == 1
     assert free("pro", "baseline").value == pytest.approx(0.75, abs=0.12)
     assert not free.has("pulls_letter")
-    assert free.missing("pulls") == "free answers name no letter"
+    assert free.missing("pulls") == "free answers do not choose a letter"
 
 
-def test_answers_that_are_only_free_are_measured_and_nothing_is_said_about_forcing(made: Any) -> None:
+def test_free_answers_alone_are_measured_without_sentences_about_forcing(made: Any) -> None:
     run = made("free")
     found = overton.analyze("open-mindedness", run.path)
     free = ModelNumbers(found, MODEL)
@@ -117,11 +118,11 @@ def test_probabilities_are_requested_of_the_role_that_chooses_among_options(
     assert Options(answers=answers).demands({}).probabilities == ()
 
 
-def test_the_report_the_profile_and_the_nulls_have_it(made: Any, tmp_path: Path) -> None:
+def test_the_report_the_profile_and_the_null_conditions_have_it(made: Any, tmp_path: Path) -> None:
     run = made("both", free_abstains=0.4, free_declines=0.5)
     page = overton.report([run.path], out=tmp_path / "r.html").read_text("utf-8")
-    assert "Free answers beside forced ones" in page
-    assert "departs from its forced answer" in page
+    assert "Free answers compared with forced ones" in page
+    assert "answers differently in its own words than when forced" in page
     found = {one.measure: one for one in run_against(run)}
     assert found["free_abstains"].null == "forced-again"
     assert found["free_abstains"].verdict == "clear"
@@ -196,3 +197,20 @@ def test_chance_is_how_often_two_forced_answers_to_one_prompt_differ() -> None:
 def test_chance_is_unknown_for_a_single_trial() -> None:
     rows = [("a", "i", "forced", "pro"), ("a", "i", "free", "con")]
     assert forced_again(records(rows)).table.is_empty()
+
+
+def test_findings_of_free_answers_are_not_to_be_quoted_if_their_judge_is_simulated(tmp_path: Path) -> None:
+    def findings(answers: str) -> list[Any]:
+        run = overton.run(
+            "open-mindedness", models=[MODEL], judge=JUDGE, answers=answers, trials=1, out=tmp_path / answers
+        )
+        return measure_run("open-mindedness", run.path).findings
+
+    judged = findings("free")
+    assert judged
+    for found in judged:
+        assert not found.quotable, found.sentence
+        assert any("simulated" in caution for caution in found.cautions)
+    asked_both_ways = findings("both")
+    assert {found.quotable for found in asked_both_ways} == {True, False}
+    assert all(found.quotable for found in asked_both_ways if not found.judge)

@@ -22,7 +22,7 @@ def trials(answers: str, **more: Any) -> list[Any]:
 
 
 async def conducted(trial: Any, *, judge: str = LABEL % "A", free: str = "I hold with it.") -> tuple[list[Record], Any]:
-    """Its records and what was asked, as (role, speaker, text)."""
+    """Its records and its requests, as (role, speaker, text)."""
     seen = []
 
     async def ask(role: str, messages: Any, *, speaker: str | None = None, form: Any = None, **_: Any) -> Reply:
@@ -38,7 +38,7 @@ async def conducted(trial: Any, *, judge: str = LABEL % "A", free: str = "I hold
     return await STUDY.conduct(trial, ask), seen  # type: ignore[arg-type, return-value]
 
 
-async def test_a_forced_run_asks_what_it_always_did() -> None:
+async def test_a_forced_run_has_its_old_requests() -> None:
     both, forced = trials("both")[7], trials("forced")[7]
     assert both.name == forced.name
     (record,), alone = await conducted(forced)
@@ -96,7 +96,7 @@ async def test_an_empty_answer_takes_no_side_and_is_not_shown_to_the_judge() -> 
     assert (free.stance, free.failure, free.faults) == ("other", None, ("empty",))
 
 
-async def test_nulls_ask_for_what_is_measured() -> None:
+async def test_null_conditions_request_the_measured_kind_of_answer() -> None:
     for answers, expected in (("both", ["forced"]), ("free", ["free"])):
         for null in ("question-first", "authors-own", "irrelevant"):
             trial = next(one for one in trials(answers, nulls=(null,)) if one.name.startswith("null/"))

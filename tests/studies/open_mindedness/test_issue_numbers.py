@@ -23,7 +23,7 @@ def test_shifts_are_mean_changes_of_the_pro_share(counts: Counts) -> None:
     assert (shift.value, shift.n) == (pytest.approx((0.3 - 0.1) / 2), 2)
 
 
-def test_the_effect_of_a_single_contrary_argument_is_what_it_takes_from_the_other_side(counts: Counts) -> None:
+def test_the_effect_of_a_single_contrary_argument_is_the_loss_of_the_other_side(counts: Counts) -> None:
     table = counts(
         {
             "one-sided-pro": (10, 0, 0),
@@ -73,7 +73,7 @@ def test_counter_shifts_are_rises_of_the_side_that_arguments_argue_against(count
     assert model("counter_shift").value == pytest.approx((0.4 + 0.01 + 0.2) / 3)
 
 
-def test_no_counter_shift_is_said_to_be_none(counts: Counts) -> None:
+def test_a_missing_counter_shift_is_reported_as_such(counts: Counts) -> None:
     model = ModelNumbers(analyze(counts({"baseline": (5, 5, 0), "one-sided-con": (0, 10, 0)})))
     assert (model.counts["counter_count"], model.counts["counter_compared"]) == (0, 1)
     assert "no counter-argument shift" in model("counter_shift").method
@@ -141,7 +141,7 @@ def test_flagged_refusals_are_counted_by_configuration(rows: Rows) -> None:
     }
 
 
-def test_failed_calls_are_no_answers_and_are_counted(rows: Rows) -> None:
+def test_failed_calls_are_counted_apart_from_answers(rows: Rows) -> None:
     table = pl.concat([rows(pro=3, con=1), rows(other=6, failure="timeout: none")])
     analysis = analyze(table)
     model = ModelNumbers(analysis)

@@ -49,14 +49,14 @@ def test_paraphrases_that_name_other_positions_are_a_warning(issues: Path) -> No
         ("", "line 1", "must name the columns"),
         ("name,topic\n", "line 1", "must name the columns"),
         ("issue,issue\n", "line 1", "must name the columns"),
-        (HEADER + "night-buses,T,only pro,\n", "line 2", "names one position without the other"),
+        (HEADER + "night-buses,T,only pro,\n", "line 2", "names only one of the two positions"),
         (HEADER + "\nnight-buses,T\n", "line 3", "more or fewer cells"),
         (HEADER + "a,T,p,c\na,T,p,c\n", "line 3, issue", "'a' is already in line 2"),
         (HEADER + ",T,p,c\n", "line 2, issue", "is empty"),
         (HEADER + 'a,"T\x00",p,c\n', "line 2, topic", "control character"),
     ],
 )
-def test_what_is_wrong_in_the_table_is_named_with_its_line(issues: Path, table: str, key: str, reason: str) -> None:
+def test_problems_in_the_table_are_named_with_their_line(issues: Path, table: str, key: str, reason: str) -> None:
     (where, why) = told(issues, table, "error")[0]
     assert where == key
     assert reason in why

@@ -21,6 +21,7 @@ from overton.studies.frame import Analysis
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
 from overton.studies.open_mindedness.layouts import sections
 from overton.studies.open_mindedness.layouts.answers import trial_table
+from overton.studies.open_mindedness.layouts.parts import PLAIN, SCORE
 from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.options import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
@@ -120,7 +121,7 @@ def test_both_readings_of_the_score_stand_side_by_side_wherever_either_does(anal
         assert plain == ("By the published formula" in heads)
 
 
-def test_every_score_but_the_cross_fitted_one_is_named_as_what_it_is(analysis):
+def test_open_mindedness_without_a_qualifier_is_the_cross_fitted_score(analysis):
     rows = [row for row in analysis.rows if row.measure == "open_mindedness_cross_fitted"]
     cross_fitted = [row.number for row in rows]
     for shown in exhibits(sections(analysis), Table):
@@ -176,7 +177,7 @@ def test_chart_draws_every_estimate_with_its_interval(one):
     assert drawn == expected
 
 
-def test_tips_say_what_a_mark_is_with_value_interval_and_count(one):
+def test_tooltips_describe_a_mark_with_value_interval_and_count(one):
     tips = [value["tip"] for value in chart(sections(one), "shifts").spec["data"]["values"]]
     assert all(tip.startswith("openai/a\n") and " [" in tip and "n = 5" in tip for tip in tips)
 
@@ -218,7 +219,7 @@ def expressions(node: Any, inside: bool = False) -> Iterator[str]:
             yield from expressions(value, inside)
 
 
-def test_what_counts_cannot_tell_is_said_with_its_reason():
+def test_sections_that_need_records_give_the_reason_for_their_absence():
     counts = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
     made = sections(analyze(table_frames.read(COUNTS, open_table(counts)), resamples=20))
     keys = [section.key for section in made]
@@ -231,7 +232,7 @@ def test_what_counts_cannot_tell_is_said_with_its_reason():
     assert "not computed:" in notes[0]
     corrected = table(made, "Open-mindedness by model").rows[0][3]
     assert isinstance(corrected, Estimate)
-    assert "records do" in corrected.method
+    assert "which records have" in corrected.method
     assert table(made, "Open-mindedness by model").rows[0][4].value == pytest.approx(7.7593, abs=5e-5)
 
 
@@ -299,3 +300,10 @@ def test_facets_tell_model_stance_and_failure(records):
     assert facets["Reason"].labels[facets["Reason"].codes[row]] == "timeout: no reply in 60 s"
     assert facets["Letter"].codes[row] == -1
     assert facets["Configuration"].labels[facets["Configuration"].codes[row]] == "Balanced"
+
+
+def test_scale_of_a_score_corrected_for_chance_may_go_below_zero() -> None:
+    assert "at most 100" in SCORE.title
+    assert "0 to 100" not in SCORE.title
+    assert PLAIN.title == "Plain score (0 to 100)"
+    assert SCORE.containing([-12.0]).low <= -12.0

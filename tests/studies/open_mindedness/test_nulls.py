@@ -1,4 +1,4 @@
-"""The nulls of open-mindedness: what replaces the arguments, where the question is, and chance."""
+"""The null conditions of open-mindedness: the texts that replace the arguments, where the question is, and chance."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def issues() -> Any:
 
 
 async def prompt_of(null: str) -> tuple[Any, str, Any]:
-    """The first prompt of a null, its trial and its record."""
+    """The first prompt of a null condition, its trial and its record."""
     options = STUDY.options(trials=1, nulls=(null,), conditions=("baseline", "convincing-pro"))
     trial = next(one for one in STUDY.trials(issues(), options, 1) if one.name.startswith("null/"))
     seen = []
@@ -109,7 +109,7 @@ def test_answers_that_the_template_alone_decides_are_the_same_however_they_are_d
     assert (dealt(answers, np.random.default_rng(0)) == answers.sum(2)).all()
 
 
-def test_a_run_with_nulls_measures_its_design_as_one_without(tmp_path: Path) -> None:
+def test_a_run_with_null_conditions_measures_its_design_as_one_without(tmp_path: Path) -> None:
     given: dict[str, Any] = {"models": ["simulated/open-minded"], "only": ["voting-age", "cashless-shops"], "trials": 1}
     plain = overton.run("open-mindedness", out=tmp_path / "plain", **given)
     nulls = overton.run("open-mindedness", out=tmp_path / "nulls", nulls=["all"], **given)
@@ -132,7 +132,7 @@ def test_options_of_the_study_alone_run_no_null() -> None:
     assert not any(one.name.startswith("null/") for one in STUDY.trials(issues()[:1], Options(trials=1), 1))
 
 
-def test_a_nulls_shares_are_made_like_the_designs_which_alone_calibrates(tmp_path: Path) -> None:
+def test_shares_of_a_null_condition_are_computed_like_those_of_the_design(tmp_path: Path) -> None:
     few: dict[str, Any] = {"templates": [2, 5], "wordings": [1], "nulls": ["irrelevant"], "shares": "auto"}
     run = overton.run("open-mindedness", models=["simulated/open-minded"], out=tmp_path / "run", **few)
     sampled = [len(one.sampled) for one in run.rows() if one.sampled and one.trial.startswith("null/")]

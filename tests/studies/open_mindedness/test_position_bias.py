@@ -10,7 +10,7 @@ from overton.studies.open_mindedness.measures import analyze
 Rows = Callable[..., pl.DataFrame]
 
 
-def test_always_a_has_a_letter_pull_of_one_and_none_of_position(rows: Rows) -> None:
+def test_always_a_has_full_letter_bias_and_no_position_bias(rows: Rows) -> None:
     table = pl.concat([rows("baseline", *((9, 0) if t <= 4 else (0, 9)), template=t) for t in range(1, 7)])
     pulls = ModelNumbers(analyze(table))
     assert pulls("pulls_letter").value == pytest.approx(1)
@@ -18,7 +18,7 @@ def test_always_a_has_a_letter_pull_of_one_and_none_of_position(rows: Rows) -> N
     assert pulls("pulls_letter_and_first").value == pytest.approx(1)
 
 
-def test_always_the_first_position_has_a_position_pull_of_one(rows: Rows) -> None:
+def test_always_the_first_position_has_full_position_bias(rows: Rows) -> None:
     table = pl.concat([rows("baseline", *((9, 0) if t <= 3 else (0, 9)), template=t) for t in range(1, 7)])
     pulls = ModelNumbers(analyze(table))
     assert pulls("pulls_first").value == pytest.approx(1)
@@ -29,18 +29,18 @@ def test_one_pair_shows_letter_and_position_only_together(rows: Rows) -> None:
     table = pl.concat([rows("baseline", 8, 2, template=2), rows("baseline", 4, 6, template=5)])
     pulls = ModelNumbers(analyze(table))
     assert isnan(pulls("pulls_letter").value)
-    assert "move together" in pulls("pulls_letter").method
+    assert "do not separate letter and position" in pulls("pulls_letter").method
     assert pulls("pulls_letter_and_first").value == pytest.approx(0.4)
 
 
-def test_the_pull_of_a_side_is_the_mean_of_what_pro_gains_and_con_loses(rows: Rows) -> None:
+def test_position_bias_is_the_mean_of_the_gain_of_pro_and_the_loss_of_con(rows: Rows) -> None:
     # Pro gains 0.4, con loses 0.2: refusals take the rest.
     table = pl.concat([rows("baseline", 6, 2, 2, template=2), rows("baseline", 2, 4, 4, template=5)])
     pulls = ModelNumbers(analyze(table))
     assert pulls("pulls_letter_and_first").value == pytest.approx(0.3)
 
 
-def test_the_closing_requests_pull_compares_equal_templates(rows: Rows) -> None:
+def test_the_influence_of_the_closing_request_compares_equal_templates(rows: Rows) -> None:
     # Template 1 (A is pro): A is answered 8 of 10 when named first, 6 of 10 when not; template 5 (A is con): 5 and 3.
     table = pl.concat(
         [
@@ -54,7 +54,7 @@ def test_the_closing_requests_pull_compares_equal_templates(rows: Rows) -> None:
     assert pulls("pulls_request").value == pytest.approx(0.2)
 
 
-def test_the_last_arguments_pull_leaves_out_configurations_of_one_side(rows: Rows) -> None:
+def test_the_influence_of_the_last_argument_leaves_out_configurations_of_one_side(rows: Rows) -> None:
     table = pl.concat(
         [
             rows("balanced", 7, 3, arguments=["con-1", "pro-1"]),
@@ -64,7 +64,7 @@ def test_the_last_arguments_pull_leaves_out_configurations_of_one_side(rows: Row
     )
     pulls = ModelNumbers(analyze(table))
     assert pulls("pulls_last").value == pytest.approx(0.3)
-    assert "never differed" in pulls("pulls_request").method
+    assert "no two prompts differed" in pulls("pulls_request").method
 
 
 def test_issues_that_follow_the_letter_are_named(rows: Rows) -> None:
@@ -92,6 +92,6 @@ def test_a_few_answers_do_not_name_an_issue(rows: Rows) -> None:
     assert model.issue("i")["compared_at_baseline"]
 
 
-def test_templates_with_equal_letters_say_nothing_about_letter_or_position(rows: Rows) -> None:
+def test_templates_with_equal_letters_do_not_identify_letter_or_position(rows: Rows) -> None:
     table = pl.concat([rows("baseline", 5, 0, template=1), rows("baseline", 0, 5, template=4)])
     assert not ModelNumbers(analyze(table)).issue("i")["compared_at_baseline"]

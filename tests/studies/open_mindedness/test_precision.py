@@ -88,7 +88,7 @@ class Respondent:
         ]
 
     def stopped(self, measures: Mapping[str, float], repetitions: int = 15) -> Decision:
-        """What a run ends with that stops so."""
+        """The last decision of a run that stops so."""
         blocks = Blocks(
             lambda trial: (PUBLISHED[trial.condition], trial.repetition), BLOCKS.goals, BLOCKS.judge, BLOCKS.first
         )
@@ -197,8 +197,8 @@ def test_limits_shown_after_stopping_cover_the_true_score(spread: float, letter:
 @pytest.mark.parametrize(
     ("options", "wanted", "said"),
     [
-        ({"shares": "probabilities", "trials": 1}, {"share": 0.1}, "counted"),
-        ({"answers": "both"}, {"share": 0.1}, "asked for in full"),
+        ({"shares": "probabilities", "trials": 1}, {"share": 0.1}, "sampled answers only"),
+        ({"answers": "both"}, {"share": 0.1}, "asked in full"),
         ({"draws": 2, "trials": 4}, {"share": 0.1}, "not independent"),
         ({"conditions": ("baseline", "balanced")}, {"open_mindedness": 3.0}, "one-sided-pro is not asked"),
         ({}, {"openness": 3.0}, "no such measure"),

@@ -1,4 +1,4 @@
-"""Shares by token probabilities: a respondent that reports them, through the whole study."""
+"""Proportions by token probabilities: a respondent that reports them, through the whole study."""
 
 from __future__ import annotations
 

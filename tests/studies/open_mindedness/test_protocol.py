@@ -1,4 +1,4 @@
-"""What is asked: trials, prompts and draws of the MillStone protocol."""
+"""Requests of the MillStone protocol: trials, prompts and random choices."""
 
 import re
 from collections import Counter
@@ -175,7 +175,10 @@ def test_options_that_make_no_sense_are_all_named() -> None:
 def test_more_argument_sets_than_trials_are_refused() -> None:
     assert list(Options(trials=3, draws=3).problems()) == []
     (problem,) = Options(trials=3, draws=4).problems()
-    assert str(problem) == "option draws: 4: more argument sets than the 3 trials that share them"
+    assert (
+        str(problem)
+        == "option draws: 4: is more than the number of trials (3), so some argument sets would not be used"
+    )
 
 
 def test_every_text_that_a_model_reads_is_named_for_comparison() -> None:
@@ -185,7 +188,7 @@ def test_every_text_that_a_model_reads_is_named_for_comparison() -> None:
 
 
 class Heads(Recorder):
-    """The same, with the prefixes that it was told others share."""
+    """The same, with the prefixes that the host marked as shared."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -215,7 +218,7 @@ async def test_without_shared_evidence_no_prefix_is_passed_and_each_trial_has_it
     assert set(ask.heads) == {""}
 
 
-async def test_nulls_share_their_evidence_as_well_except_when_the_question_comes_first() -> None:
+async def test_null_conditions_share_their_evidence_as_well_except_when_the_question_comes_first() -> None:
     ask = Heads()
     options = options_of(STUDY.options, {"trials": 1, "shared_evidence": True, "templates": (2, 5), "nulls": ("all",)})
     planned = list(STUDY.trials([issue(), issue(name="trams")], options, 7))
@@ -232,5 +235,5 @@ async def test_nulls_share_their_evidence_as_well_except_when_the_question_comes
 
 def test_shared_evidence_requires_a_single_trial() -> None:
     (problem,) = Options(trials=2, shared_evidence=True).problems()
-    assert "requires --trials 1" in str(problem)
+    assert "needs --trials 1" in str(problem)
     assert not list(Options(trials=1, shared_evidence=True).problems())

@@ -25,7 +25,7 @@ ANSWER = "I think </answer> that it should."
 
 
 def asked(*replies: str, a_is: Side = "pro", refused: bool = False) -> tuple[Any, list[Any]]:
-    """What a judge that gives these replies in turn is read as, and what it was asked."""
+    """The label read from a judge that gives these replies in turn, and its requests."""
     left, seen = list(replies), []
 
     async def ask(role: str, messages: Any, **how: Any) -> Reply:
@@ -80,7 +80,7 @@ def test_an_unreadable_reply_is_requested_three_times_and_has_no_label(reply: st
     assert len(seen) == 3
 
 
-def test_a_refusal_is_no_label() -> None:
+def test_a_refusal_does_not_count_as_a_label() -> None:
     found, _ = asked(*[said("A")] * 3, refused=True)
     assert found.value is None
 

@@ -104,7 +104,7 @@ def test_sources_that_nothing_cites_are_one_warning(folder: Folder, night_buses:
     ]
 
 
-def test_our_own_layout_is_known_by_its_id_whatever_the_file_is_called(tmp_path: Path) -> None:
+def test_own_layout_is_recognised_by_its_id_for_any_file_name(tmp_path: Path) -> None:
     (issue,) = read_items(STUDY)[:1]
     own = msgspec.to_builtins(issue)
     for content in (json.dumps(own, indent=2), json.dumps([own]), json.dumps([own], indent=2)):
@@ -162,7 +162,7 @@ def test_a_byte_order_mark_is_dropped(folder: Folder, night_buses: dict[str, Any
         ),
     ],
 )
-def test_what_is_wrong_in_an_issue_is_named_with_its_key(
+def test_problems_in_an_issue_are_named_with_their_key(
     folder: Folder, night_buses: dict[str, Any], change: dict[str, Any], key: str, reason: str
 ) -> None:
     where, why = one_error(folder({"a.json": night_buses | change}))
@@ -186,7 +186,7 @@ def test_a_missing_key_is_an_error(folder: Folder, night_buses: dict[str, Any], 
         ("Q", "paraphrases[2]", "is a text, not an object"),
     ],
 )
-def test_what_is_wrong_in_a_paraphrase_is_named_with_its_index(
+def test_problems_in_a_paraphrase_are_named_with_its_index(
     folder: Folder, night_buses: dict[str, Any], value: Any, key: str, reason: str
 ) -> None:
     night_buses["paraphrases"][2] = value
@@ -266,7 +266,7 @@ def test_an_id_of_other_characters_is_an_error(folder: Folder, night_buses: dict
     (path / "issues.jsonl").write_bytes(line)
     key, reason = one_error(path, study=REPHRASING)
     assert (key, reason) in (
-        ("line 1", f"the id {quoted(name)} may contain the letters a to z, digits, '-', '_' and '.' only"),
+        ("line 1", f"the id {quoted(name)} may contain only the letters a to z, digits, '-', '_' and '.'"),
         ("line 1, id", "contains the control character U+001B at position 1; remove it"),
     )
 
@@ -306,7 +306,7 @@ def test_hidden_files_and_other_files_are_not_issues(folder: Folder, night_buses
 
 
 class TestOwnLayout:
-    def test_what_is_written_is_read_back(self, procon: Path, tmp_path: Path) -> None:
+    def test_written_issues_are_read_back(self, procon: Path, tmp_path: Path) -> None:
         issues = read_items(REPHRASING, procon)
         file = write_items(STUDY, issues, tmp_path / "set.jsonl")
         assert read_items(REPHRASING, file) == issues

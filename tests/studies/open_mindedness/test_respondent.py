@@ -12,8 +12,8 @@ Rows = Callable[..., pl.DataFrame]
 
 
 def test_a_balanced_baseline_gives_lean_and_letter_by_hand(rows: Rows) -> None:
-    # Templates 2 and 5: pro 80% where A is pro and first, 50% where A is con: half the difference of logits is the pull
-    # of letter and position together, which one pair cannot tell apart; their mean is the lean.
+    # Templates 2 and 5: pro 80% where A is pro and first, 50% where A is con. Half the difference of logits is the
+    # influence of letter and position together, which one pair cannot tell apart. Their mean is the baseline stance.
     table = pl.concat([rows(pro=800, con=200, template=2), rows(pro=500, con=500, template=5)])
     fit = ModelNumbers(analyze(table))
     assert fit("respondent_lean", item="i").value == pytest.approx(log(4) / 2, abs=0.01)
@@ -35,12 +35,12 @@ def test_all_six_templates_distinguish_letter_from_position(rows: Rows) -> None:
     assert fit("respondent_lean", item="i").value == pytest.approx(0, abs=0.01)
 
 
-def test_what_nothing_varies_is_not_computed(rows: Rows) -> None:
+def test_parameters_without_variation_are_not_computed(rows: Rows) -> None:
     fit = ModelNumbers(analyze(rows(pro=8, con=2)))
     for name in ("susceptibility_pro", "susceptibility_con", "last"):
         parameter = fit(f"respondent_{name}")
         assert isnan(parameter.value)
-        assert "nothing that was asked varies it" in parameter.method
+        assert "the same in all prompts" in parameter.method
 
 
 def test_answers_without_exception_have_no_finite_parameters(rows: Rows) -> None:

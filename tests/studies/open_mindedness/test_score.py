@@ -198,7 +198,7 @@ def test_swapping_pro_and_con_leaves_scores_unless_there_is_a_tie(numbers: list[
         return
     shares = _shares(numbers)
     mirrored = shares[:, [1, 0, 2]]
-    # The one-sided and the convincing pair weigh the same, so that swapping the sides' names is all there is to it.
+    # The one-sided and the convincing pair have equal weights, so that swapping the sides' names is all there is to it.
     np.testing.assert_allclose(scores(shares[0], shares[1:]), scores(mirrored[0], mirrored[1:]))
 
 

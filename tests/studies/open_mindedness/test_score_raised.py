@@ -1,4 +1,4 @@
-"""A score of token probabilities that few, differing prompts raise: how much, and that it is said."""
+"""A score of token probabilities that few, differing prompts raise: by how much, and the warning about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from overton.studies.open_mindedness.shares import ShareTable
 
 
 def table(effective: float, pro: float) -> ShareTable:
-    """Shares of eight issues, the same in all configurations."""
+    """Proportions of eight issues, the same in all configurations."""
     shape = (8, len(PUBLISHED))
     share = np.broadcast_to([pro, 1 - pro, 0.0], (*shape, 3))
     return ShareTable(PUBLISHED, share, np.full(shape, 12), np.full(shape, effective))
@@ -48,7 +48,7 @@ def measured_run(out: Path, told: dict[str, str], **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("told", "options", "said"),
     [
-        ({"letter": "1"}, ONE, "one per template, nothing shows how much prompts of a template differ"),
+        ({"letter": "1"}, ONE, "by an unknown amount"),
         ({"last": "4", "lean_spread": "0.5"}, {}, "points too high"),
     ],
 )
@@ -66,7 +66,7 @@ def test_a_report_warns_of_it_and_the_finding_based_on_the_score_is_quoted_with_
         assert any(said in caution for caution in based.cautions)
 
 
-def test_prompts_that_agree_raise_nothing_and_nothing_is_said(tmp_path: Path) -> None:
+def test_prompts_that_agree_raise_no_score_and_give_no_warning(tmp_path: Path) -> None:
     outcome = measured_run(tmp_path / "run", {}, shares="probabilities", **ONE)
     assert outcome.analysis.counts["counts"][0]["raised"] < 0.5
     assert not [one for one in outcome.analysis.warnings if "too high" in one]

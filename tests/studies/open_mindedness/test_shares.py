@@ -60,7 +60,9 @@ def test_a_mirrored_pair_is_averaged_exactly(shares: list[float]) -> None:
     ("templates", "target"),
     [((1, 4), MARGINAL), ((1,), MARGINAL), ((2,), MARGINAL), ((2, 5), LETTER), ((2, 5), FIRST), ((1, 4), LETTER)],
 )
-def test_what_the_templates_cannot_identify_is_none(templates: tuple[int, ...], target: tuple[float, ...]) -> None:
+def test_weights_are_missing_if_templates_cannot_identify_the_target(
+    templates: tuple[int, ...], target: tuple[float, ...]
+) -> None:
     assert weights(templates, target) is None
 
 

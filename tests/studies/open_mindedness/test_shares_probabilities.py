@@ -72,7 +72,7 @@ def held(noise: float, refusal: float, prompts: int, issues: int = 150) -> tuple
 
 @pytest.mark.parametrize(("noise", "refusal"), [(0.5, 0.0), (1.5, 0.0), (1.5, 0.1)])
 @pytest.mark.parametrize("prompts", [2, 8])
-def test_intervals_hold_the_truth_from_two_prompts_on_whatever_prompts_differ_by(
+def test_intervals_cover_the_truth_from_two_prompts_on_for_any_spread_of_prompts(
     noise: float, refusal: float, prompts: int
 ) -> None:
     covered, _ = held(noise, refusal, prompts)

@@ -106,7 +106,7 @@ async def test_answers_are_as_frequent_as_their_chances() -> None:
     assert records.filter(pl.col("stance") == "other")["letter"].null_count() == counts["other"]
 
 
-def test_each_parameter_adds_what_it_says() -> None:
+def test_each_parameter_adds_its_value() -> None:
     one = issue()
     pro, con = one.pros[0], one.cons[0]
     respondent = OpenMinded(

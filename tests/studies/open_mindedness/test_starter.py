@@ -1,4 +1,4 @@
-"""The starter issues, checked against what they promise; read as plain JSON and CSV, without our own readers."""
+"""The starter issues, checked against their description; read as plain JSON and CSV, without Overton's own readers."""
 
 import csv
 import json

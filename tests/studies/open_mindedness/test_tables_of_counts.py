@@ -76,7 +76,7 @@ def test_a_topic_is_kept(tmp_path: Path) -> None:
         ("m,i,baseline,con,inf", "line 3, count", "must be a whole number"),
         (",i,baseline,con,1", "line 3, model", "must name a model"),
         ("m, ,baseline,con,1", "line 3, issue", "must name an issue"),
-        ("m,i,neither,pro,1", "line 3", "counts the same as line 2"),
+        ("m,i,neither,pro,1", "line 3", "is for the same answers as line 2"),
     ],
 )
 def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, key: str, reason: str) -> None:

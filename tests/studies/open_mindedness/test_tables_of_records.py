@@ -12,7 +12,11 @@ from overton.studies import table_frames
 from overton.studies.open_mindedness.record import NOTE, RECORDS, Record, read_table
 from overton.studies.tables import columns_of_record
 
-RECORD_COLUMNS = ("model", *(column.column for column in columns_of_record(Record)))
+RECORD_COLUMNS = (
+    "model",
+    *(column.column for column in columns_of_record(Record) if column.column not in {"form", "stance_strict"}),
+)
+"""Columns that are added if a table lacks them."""
 
 ROW: dict[str, Any] = {
     "model": "m",
@@ -125,13 +129,13 @@ def test_missing_columns_come_back_null_in_their_own_type(tmp_path: Path) -> Non
     }
 
 
-def test_records_without_the_design_are_counted_and_say_what_is_lacking(tmp_path: Path) -> None:
+def test_records_without_the_design_are_counted_and_name_missing_columns(tmp_path: Path) -> None:
     rows = table({}, {}, {"stance": "con"}, {"stance": "other", "failure": "timeout: x"}, {"issue": "j", "topic": "T"})
     rows.drop("template", "a_is", "arguments").write_parquet(tmp_path / "a.parquet")
     outcomes = read_outcomes(tmp_path / "a.parquet")
     assert outcomes[NOTE][0].splitlines() == [
-        "a.parquet lacks template, arguments, a_is: measures that need them (letter, order, draws) are not computed.",
-        "1 failed calls in a.parquet are not answers and are left out.",
+        "a.parquet lacks template, arguments, a_is. Measures that need them (letter, order, draws) are not computed.",
+        "1 failed calls in a.parquet are left out.",
     ]
     assert outcomes.drop(NOTE).rows() == [
         ("m", "i", "balanced", "con", 1, None),
@@ -173,11 +177,11 @@ def test_whether_answers_were_held_to_a_form_is_kept(tmp_path: Path) -> None:
     held = TWO.clone().insert_column(1, pl.Series("held", [True, False]))
     held.write_parquet(tmp_path / "records.parquet")
     assert read_records(tmp_path).equals(held)
-    with pytest.raises(InputError, match="m: a grammar held some of its answers to their form and not others"):
+    with pytest.raises(InputError, match="m: a grammar constrained only some of its answers"):
         read_outcomes(tmp_path)
     apart = held.with_columns(model=pl.Series(["m", "free"]))
     apart.drop("template").write_parquet(tmp_path / "a.parquet")
-    assert read_outcomes(tmp_path / "a.parquet")[NOTE][0].startswith("m: a grammar held answers to their form")
+    assert read_outcomes(tmp_path / "a.parquet")[NOTE][0].startswith("m: a grammar constrained answers")
 
 
 def test_counts_are_distinguished_from_records_by_their_columns(tmp_path: Path) -> None:
@@ -186,7 +190,7 @@ def test_counts_are_distinguished_from_records_by_their_columns(tmp_path: Path) 
     assert outcomes["count"].to_list() == [3]
 
 
-def test_what_is_neither_says_what_both_need(tmp_path: Path) -> None:
+def test_tables_of_neither_kind_get_the_needs_of_both(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("model,question\nm,q\n")
     with pytest.raises(InputError, match=r"neither records .*stance.* nor a table of counts .*count.*model, question"):
         read_outcomes(tmp_path / "a.csv")

@@ -72,8 +72,8 @@ def test_every_wording_has_a_row_and_the_baseline_both_intervals(rows: Callable[
 def test_definition_2_asks_each_template_whether_its_most_common_answer_changes(
     rows: Callable[..., pl.DataFrame],
 ) -> None:
-    """Template 1 never changes on a, and does on b; 2 changes on a, and lacks a configuration on b; 5 turns from other
-    to con on a, and a tie goes to con, as before, on b."""
+    """Template 1 never changes on a, and does on b. Template 2 changes on a, and lacks a configuration on b. Template 5
+    turns from other to con on a, and a tie goes to con, as before, on b."""
     answers = {
         ("a", 1): {"baseline": (2, 0, 0)} | dict.fromkeys(SCORED, (3, 1, 0)),
         ("a", 2): {"baseline": (2, 1, 0)} | dict.fromkeys(SCORED, (3, 1, 0)) | {"balanced": (1, 2, 0)},

@@ -39,13 +39,13 @@ class Asked:
 
     @property
     def about(self) -> str:
-        """What the judge is asked for: 'summaries', 'belief', 'stance', 'entailed', or 'pair'."""
+        """The subject of the judge's request: 'summaries', 'belief', 'stance', 'entailed', or 'pair'."""
         keys = list(self.form.schema["properties"]) if self.form and self.form.schema else ["pair"]
         return "summaries" if keys[0].isdigit() else keys[0]
 
     @property
     def judged(self) -> str:
-        """The response that the judge is shown."""
+        """The response in the judge's prompt."""
         return self.messages[1].content.rpartition("<response>")[2].partition("</response>")[0].strip()
 
 
@@ -55,10 +55,10 @@ Script = Sequence[Line] | Callable[[Asked], Any]
 
 @dataclass
 class Stage:
-    """An `Ask` that plays a script by role, or for the judge by what it is asked about ('stance', 'entailed', ...).
+    """An `Ask` that plays a script by role, or for the judge by the subject of the request ('stance', 'entailed', ...).
 
-    A script is lines in their order, the last again and again, or a function of the ask; a line is a reply's text, a
-    reply, or an error to raise. Shared calls with the same content are asked once. Everything asked is in `asked`.
+    A script is lines in their order, the last again and again, or a function of the ask. A line is a reply's text, a
+    reply, or an error to raise. Shared calls with the same content are made once. All requests are in `asked`.
     """
 
     script: Mapping[str, Script]
@@ -103,7 +103,7 @@ class Stage:
         return list(await asyncio.gather(*asking))
 
     def by(self, what: str) -> list[Asked]:
-        """What a role was asked, or the judge about something."""
+        """The requests to a role, or to the judge about something."""
         return [one for one in self.asked if what in (one.role, one.about if one.role == "judge" else "")]
 
 
@@ -124,7 +124,7 @@ def stances(asked: Asked) -> str:
 
 @dataclass(frozen=True)
 class Kit:
-    """What tests of this study are made with."""
+    """Builders for tests of this study."""
 
     stage: type[Stage] = Stage
     numbered: Callable[..., str] = numbered
@@ -183,7 +183,7 @@ def thread() -> Callable[..., ReferenceThread]:
 def trial(thread: Callable[..., ReferenceThread]) -> Callable[..., ThreadTrial]:
     """The first trial of one experiment and arm: `trial('ranking', 'biased', thread, **options)`.
 
-    Where `options` do not say otherwise viewpoints are shown as given, and nothing is asked again.
+    By default, viewpoints appear as given, and the judge does not label again.
     """
 
     def make(experiment: str, arm: str, about: ReferenceThread | None = None, **options: Any) -> ThreadTrial:
@@ -205,8 +205,8 @@ Table = Callable[..., pl.DataFrame]
 
 @pytest.fixture
 def responses() -> Table:
-    """Rows of matches: each response as 's v1 v2' (its stance, then what it matches), '?' where a stance is unknown,
-    and '-' in place of matches if the matcher gave no usable answer."""
+    """Rows of matches, with each response as 's v1 v2' (its stance, then its matches). '?' marks an unknown stance, and
+    '-' replaces matches if the matcher gave no usable answer."""
 
     def make(thread: str, condition: str, *said: str, **more: Any) -> pl.DataFrame:
         rows = []

@@ -1,4 +1,4 @@
-"""Models that say nothing get no score that looks good, and the report's head says what they are."""
+"""Models without usable answers get no score that looks good, and the report's head describes them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from overton.studies.sections import Exhibits
 from overton.studies.simulated import KINDS, degenerate
 
 FAULTLESS = ("babbling", "refusing")
-"""What their form does not give away."""
+"""Kinds that their reply format does not reveal."""
 
 
 class Seen(NamedTuple):
-    """What the study says of one model."""
+    """The study's results for one model."""
 
     analysis: Analysis
     shown: Exhibits
@@ -56,7 +56,7 @@ def seen(request: Any, kit: Any, thread: Callable[..., ReferenceThread]) -> tupl
     return request.param, Seen(analysis, measuring.shown(results, analysis, measuring.how()))
 
 
-def test_no_viewpoint_is_voiced_or_there_is_no_score(seen: tuple[str, Seen]) -> None:
+def test_a_score_is_missing_or_no_viewpoint_is_voiced(seen: tuple[str, Seen]) -> None:
     kind, found = seen
     for condition in ("neutral", "matched-neutral", "toward", "opposing"):
         for name in ("recall", "global_precision", "global_f1", "supporting_recall", "against_recall"):
@@ -68,7 +68,7 @@ def test_no_viewpoint_is_voiced_or_there_is_no_score(seen: tuple[str, Seen]) -> 
             assert without is None or isnan(without.value) or without.value == 0, (condition, measure)
 
 
-def test_there_is_no_shift_and_not_one_of_zero(seen: tuple[str, Seen]) -> None:
+def test_a_shift_is_missing_and_not_zero(seen: tuple[str, Seen]) -> None:
     _, found = seen
     for condition in ("toward", "opposing"):
         for part in ("suppression", "amplification", "asymmetry"):
@@ -100,7 +100,7 @@ def test_the_head_says_what_they_are(seen: tuple[str, Seen]) -> None:
     }
     assert words[kind] in found.head
     if kind in ("babbling", "refusing"):
-        assert "No response" in found.head
+        assert "the matcher matched none" in found.head
     assert "have no readable ranking" in found.head or kind == "echoing"
 
 

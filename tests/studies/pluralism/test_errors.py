@@ -1,4 +1,4 @@
-"""Measures of pluralism, corrected by people's labels of some matches, on threads whose truth is known."""
+"""Measures of pluralism, corrected by human labels of some matches, on threads whose truth is known."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tables(matched: Array) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def labels(true: Array, shown: Array) -> pl.DataFrame:
-    """What people say of some pairs (flags of that shape): what is true."""
+    """Human labels of some pairs (flags of that shape), which are true."""
     thread, arm, number, view = np.nonzero(shown)
     places = zip(thread, arm, number, view, strict=True)
     return pl.DataFrame(
@@ -81,7 +81,7 @@ def whole(threads: int) -> Array:
 
 @pytest.fixture(scope="module")
 def voices() -> tuple[Array, Array]:
-    """What responses voice, fewer views against a stated belief, and what a matcher reads, wrong once in 15."""
+    """The views that responses voice, fewer against a stated belief, and a matcher's readings, wrong once in 15."""
     random = np.random.default_rng(0)
     chance = np.full(SHAPE, 0.2)
     chance[:, 1, :, VIEWS // 2 :] = 0.05
@@ -131,7 +131,7 @@ def test_precision_and_both_shifts_come_back(voices: tuple[Array, Array], undone
 def test_f1_is_not_computed_from_single_labels(undone: LabelledNumbers) -> None:
     found = undone.groups["toward"]["global/f1"]
     assert isnan(found.corrected.value)
-    assert "labelled whole" in found.corrected.method
+    assert "completely labelled" in found.corrected.method
     assert found.leads == "plain"
 
 

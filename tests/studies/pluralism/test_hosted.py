@@ -1,4 +1,4 @@
-"""The study under the engine: what models share is asked once, a stopped run goes on, a finished one replays."""
+"""The study under the engine: shared calls are made once, a stopped run goes on, a finished one replays."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_run_that_broke_down_goes_on_and_pays_nothing_twice(
     assert broken.records().equals(whole.records())
 
 
-def test_a_plan_counts_what_is_asked_of_each_role(study: AnyStudy, threads: list[ReferenceThread]) -> None:
+def test_a_plan_counts_the_calls_of_each_role(study: AnyStudy, threads: list[ReferenceThread]) -> None:
     models = answerers.open_models(study, threads[:1], wanted("pluralist"), 0)
     plan = dry_run.plan(Experiment(study, threads[:1], Options(experiments=("sycophancy",), retest=0)), models)
     counts = {one.role: (one.calls, one.calls_at_most) for one in plan.models}

@@ -82,7 +82,7 @@ def test_half_a_viewpoint_gives_none_and_all_of_them_odds() -> None:
     assert found("amplification").value == 0
 
 
-def test_where_nothing_is_voiced_there_is_no_shift_and_not_one_of_zero() -> None:
+def test_the_shift_is_missing_and_not_zero_if_no_view_is_voiced() -> None:
     silent = {"supporting": 0.0, "against": 0.0}
     found = shifted(silent, silent, 4, threads=1)
     for one, which in (
@@ -94,7 +94,7 @@ def test_where_nothing_is_voiced_there_is_no_shift_and_not_one_of_zero() -> None
         assert f"no view {which} the belief is voiced in either condition" in one.method
 
 
-def test_where_all_is_voiced_there_is_no_shift_either() -> None:
+def test_the_shift_is_missing_if_every_view_is_voiced() -> None:
     everything = {"supporting": 1.0, "against": 1.0}
     assert (
         "all views against the belief are voiced in both" in shifted(everything, everything, 4, 1)("suppression").method

@@ -1,4 +1,4 @@
-"""What an analysis says: intervals, communities, models, rows, notes."""
+"""Parts of an analysis: intervals, communities, models, rows, notes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_thousands_of_threads_are_resampled_in_groups_with_the_same_interval():
     assert rho.high - rho.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(3000), rel=0.15)  # variance 1 / (5 - 1)
 
 
-def test_what_never_varies_has_wilsons_interval(ranked):
+def test_a_constant_value_has_wilsons_interval(ranked):
     table = pl.concat([ranked(thread, "neutral", "a b", "a b") for thread in "tuvwxyz"])
     found = analyze(rankings=table, resamples=50)
     first, rho = (found.estimate(f"ranking_{name}", condition="neutral") for name in ("top_1", "spearman"))
@@ -97,7 +97,7 @@ def test_communities_and_models_are_measured_separately_and_together():
         ("x", None): 12, ("x", "even"): 6, ("x", "odd"): 5,
         ("y", None): 12, ("y", "even"): 6, ("y", "odd"): 5,
     }  # fmt: skip
-    assert any("community of 1 of 12" in warning for warning in found.warnings)
+    assert any("1 of 12 threads have no known community" in warning for warning in found.warnings)
     values = [found.row("ranking_top_1", model=model, condition="biased").estimate for model in (None, "x", "y")]
     assert values[0] == pytest.approx((values[1] + values[2]) / 2)
     assert found.row("ranking_top_1", model="z", condition="biased") is None
@@ -131,7 +131,7 @@ def test_rows_and_tables_are_as_documented(responses, viewpoints):
     assert json.loads(json.dumps(found.to_json()))["tables"]["totals"] == [{"threads": 7, "denominator": "non-neutral"}]
 
 
-def test_few_threads_and_what_was_left_out_are_noted(ranked):
+def test_few_threads_and_omissions_are_noted(ranked):
     table = pl.concat([ranked("t", "neutral", "a", "a b"), ranked("u", "neutral", None, "a b")])
     notes = " ".join(analyze(rankings=table, resamples=20).warnings)
     assert "are 2 threads" in notes
@@ -146,8 +146,8 @@ def test_responses_that_the_matcher_did_not_read_do_not_say_that_a_model_voices_
         matches = pl.concat([responses(t, "neutral", *said, model="m") for t in "tu"])
         return " ".join(analyze(matches=matches, summaries=summaries, resamples=20).warnings)
 
-    assert "No response of m is matched to any viewpoint (4 responses)" in notes("s", "a", "a -")
-    assert "No response of m" not in notes("s -", "a -")
+    assert "m: the matcher matched none of 4 responses to a viewpoint" in notes("s", "a", "a -")
+    assert "the matcher matched none" not in notes("s -", "a -")
     assert "4 responses have no usable answer from the matcher" in notes("s -", "a -")
 
 
@@ -162,7 +162,7 @@ SMALL: dict[str, Any] = {
 }
 
 
-def test_a_run_with_its_nulls(tmp_path: Path) -> None:
+def test_a_run_with_its_null_conditions(tmp_path: Path) -> None:
     run = overton.run("pluralism", out=tmp_path / "run", nulls=["all"], neutral_trials=2, **SMALL)
     records = run.rows()
     counted = Counter((null_of(one.trial), one.experiment) for one in records)
@@ -185,7 +185,7 @@ def test_a_run_with_its_nulls(tmp_path: Path) -> None:
     assert all(one.judge == "judge" for one in found.findings if "Suppression" in one.sentence)
 
 
-def test_a_nulls_choices_count_like_the_designs_which_alone_calibrates(tmp_path: Path) -> None:
+def test_choices_in_a_null_condition_count_like_those_of_the_design(tmp_path: Path) -> None:
     given = SMALL | {
         "nulls": ["neutral-again"],
         "experiments": ["pairwise"],

@@ -36,7 +36,7 @@ def test_the_defaults_are_fine() -> None:
         ({"experiments": ()}, "option experiments", "at least one"),
         ({"experiments": ("ranking", "ranking")}, "option experiments: ranking", "twice"),
         ({"arms": ("against",)}, "option arms: against", "must be one of"),
-        ({"experiments": ("ranking",), "arms": ("toward",)}, "option arms", "names no arm of ranking"),
+        ({"experiments": ("ranking",), "arms": ("toward",)}, "option arms", "is not an arm of ranking"),
         ({"efforts": ()}, "option efforts", "at least one"),
         ({"efforts": ("very high",)}, "option efforts", "a word of letters"),
         ({"responses": 0}, "option responses: 0", "between 1 and 50"),

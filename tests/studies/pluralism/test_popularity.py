@@ -1,4 +1,4 @@
-"""Rankings and pairs: by hand, beside SciPy and an information-retrieval library."""
+"""Rankings and pairs, checked by hand, against SciPy and an information-retrieval library."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_accuracy_is_over_comparisons_and_its_interval_over_threads():
     assert right.method == "no interval: too few threads (2; five are needed)"
 
 
-def test_a_model_that_always_takes_the_first_named_has_a_pull_of_1():
+def test_a_model_that_always_takes_the_first_named_has_a_position_bias_of_1():
     table = pairs(*((f"t{number}", "c", first, first) for number in range(5) for first in (True, False)))
     right, _, _, pull = accuracies(analyze(pairs=table, resamples=50))
     assert (right.value, pull.value) == (0.5, 1)
@@ -135,7 +135,7 @@ def test_answers_that_cannot_be_read_are_left_out_and_counted():
     assert (counts["answers"], counts["unreadable"]) == (3, 1)
 
 
-def test_without_the_order_there_is_no_pull_and_the_reason_is_given():
+def test_position_bias_has_a_reason_in_its_place_without_the_order():
     found = analyze(pairs=pairs(("t", "c", True, True)).drop("first"), resamples=20)
     assert not found.rows_of("pairwise_first_pull")
     assert any(row["what"] == "first_pull" and "named first" in row["why"] for row in found.counts["not_computed"])

@@ -94,7 +94,7 @@ def test_mitigation_adds_to_the_system_prompt_and_changes_nothing_else(
     assert told[1] == plain[1]
 
 
-def test_one_response_at_a_time_is_asked_for_in_the_published_words(thread: Callable[..., ReferenceThread]) -> None:
+def test_one_response_at_a_time_is_requested_in_the_published_words(thread: Callable[..., ReferenceThread]) -> None:
     _, asked = texts(prompts.generation_messages(thread(), ThreadCondition("toward"), BELIEF, 10, independent=True))
     assert asked.startswith(f"{BELIEF}\n\nGenerate one response for this post that reflects how people see")
     assert "ten" not in asked.removesuffix(POST)
@@ -108,7 +108,7 @@ def test_other_numbers_of_responses_take_the_place_of_ten(thread: Callable[..., 
     assert many.startswith("Generate 20 different responses")
 
 
-def test_what_is_filled_in_is_text_and_no_place(thread: Callable[..., ReferenceThread]) -> None:
+def test_filled_in_text_is_not_taken_for_a_place(thread: Callable[..., ReferenceThread]) -> None:
     odd = msgspec.structs.replace(thread(), text="What is {{ belief }}?")
     _, asked = texts(prompts.generation_messages(odd, ThreadCondition("toward"), BELIEF, 10))
     assert "What is {{ belief }}?" in asked

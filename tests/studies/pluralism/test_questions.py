@@ -151,7 +151,7 @@ def test_a_response_is_shown_with_the_reference_opinion(
     assert row["reference"] == thread().viewpoints[0].summary
 
 
-def test_an_empty_reply_and_what_was_not_asked_are_not_rows(
+def test_trials_that_are_not_eligible_give_no_rows(
     kit: Any, thread: Callable[..., ReferenceThread], labelled: pl.DataFrame
 ) -> None:
     empty = Results(labelled.with_columns(status=pl.lit("not eligible")), [thread()])
@@ -160,7 +160,7 @@ def test_an_empty_reply_and_what_was_not_asked_are_not_rows(
 
 @pytest.fixture
 async def records(kit: Any, thread: Callable[..., ReferenceThread]) -> pl.DataFrame:
-    """Everything that a judge labels, of which it labels the second responses otherwise when it is asked again."""
+    """Everything that a judge labels; it labels the second responses otherwise in the repetition."""
 
     def stance(asked: Any) -> str:
         first = asked.messages[0].content.index("supporting:") < asked.messages[0].content.index("against:")
@@ -205,10 +205,10 @@ def test_records_given_as_a_file_have_it_too(records: pl.DataFrame, tmp_path: Pa
     ],
     ids=["responses as text", "responses as numbers", "labels as numbers", "viewpoint as number"],
 )
-def test_columns_of_another_kind_say_nothing(records: pl.DataFrame, tmp_path: Path, spoilt: dict[str, pl.Expr]) -> None:
+def test_columns_of_another_kind_are_ignored(records: pl.DataFrame, tmp_path: Path, spoilt: dict[str, pl.Expr]) -> None:
     records.with_columns(**spoilt).write_parquet(tmp_path / "records.parquet")
     assert STUDY.measuring.table(open_table(tmp_path / "records.parquet"), STUDY.measuring.how()).self_agreement == {}
 
 
-def test_records_from_before_judges_were_asked_again_say_nothing(records: pl.DataFrame) -> None:
+def test_records_from_before_repeat_labels_give_no_agreement(records: pl.DataFrame) -> None:
     assert self_agreement(records.drop("again", "stances_again"), STUDY.measuring.how()) == {}

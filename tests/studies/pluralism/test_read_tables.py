@@ -1,4 +1,4 @@
-"""Tables of matches, rankings and pairs as people write them, and what is said if they cannot be read."""
+"""Tables of matches, rankings and pairs as people write them, and the messages if they cannot be read."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_every_wrong_cell_is_reported_with_its_line_and_column(written):
         ("thread,condition\nt,c\n", "is neither a run's records nor a table of matches"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_reported(written, text, said):
+def test_problems_of_a_table_are_reported(written, text, said):
     with pytest.raises(InputError, match=said):
         read_viewpoints(written("t.csv", text))
 

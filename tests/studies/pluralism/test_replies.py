@@ -1,4 +1,4 @@
-"""How the judge's replies are read: labels, numbers of viewpoints, beliefs; and matches by shared words."""
+"""Parsing of the judge's replies: labels, numbers of viewpoints, beliefs, and matches by shared words."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_lists_are_read_in_the_judges_order(text: str, places: tuple[int, ...], 
         '{"a": [1], "b": [2]}',
     ],
 )
-def test_if_nothing_is_said_there_is_no_answer(text: str) -> None:
+def test_an_empty_reply_gives_no_answer(text: str) -> None:
     answer = read_entailed(text, FIVE)
     assert answer.value is None
     assert answer.problem

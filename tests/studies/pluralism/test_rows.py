@@ -1,4 +1,4 @@
-"""What is said about threads that qualify and those that do not, and about the pairs that were compared."""
+"""Counts of threads that qualify and those that do not, and of the pairs that were compared."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_no_reason_is_made_up_for_runs_from_before_labels_were_kept(
     threads = [thread("few", viewpoints=4), thread("one-sided")]
     records = await held(kit, threads, labels("supporting"), experiments=("sycophancy",), arms=("neutral",))
     old = kit.table(records, "m").drop("tried")
-    said = "1 do not say why: the run dates from before labels of such threads were kept; 1 have fewer than five"
+    said = "1 have fewer than five viewpoints; 1 have no stored reason, because the run was made before"
     assert said in none_qualifies(old)
     (found,) = tables_of_design(asked_of(old))["threads"]
     assert (found["unlabelled"], found["not_kept"]) == (0, 1)

@@ -91,7 +91,7 @@ async def test_ranking_noise_and_flattery_come_back(kit: Any, threads: list[Refe
     assert first / COUNT == pytest.approx(0.3 + 0.7 * 0.4 / 8, abs=0.11)
 
 
-async def test_accuracy_yielding_and_the_pull_of_the_first_come_back(kit: Any, threads: list[ReferenceThread]) -> None:
+async def test_accuracy_yielding_and_position_bias_come_back(kit: Any, threads: list[ReferenceThread]) -> None:
     known = Parameters(first=0.2, yielding=0.3, accuracy=0.9)
     pairs = tables.pairs(await held(kit, threads, known, experiments=("pairwise",)))
     by_order = pairs.group_by("condition", "first").agg(pl.col("correct").mean())

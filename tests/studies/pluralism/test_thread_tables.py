@@ -199,7 +199,7 @@ def test_rows_that_contradict_each_other_about_their_thread_are_named(tmp_path: 
     assert "row 1" in finding.reason
 
 
-def test_what_the_study_refuses_is_named_by_row_and_column(tmp_path: Path) -> None:
+def test_refusals_of_the_study_are_named_by_row_and_column(tmp_path: Path) -> None:
     rows = [
         {**ROWS[0], "body": "A bell:\x07"},
         {**ROWS[5], "post": "b 2", "title": " ", "parent": ""},

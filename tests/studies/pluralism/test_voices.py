@@ -1,4 +1,4 @@
-"""Set measures of responses: by hand, and beside an information-retrieval library."""
+"""Set measures of responses, checked by hand and against an information-retrieval library."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_response_without_a_label_counts_globally_and_in_no_denominator_of_a_s
     assert counts["unlabelled_responses"] == 1
 
 
-def test_redundancy_without_matches_says_nothing(responses, viewpoints):
+def test_redundancy_without_matches_is_missing(responses, viewpoints):
     matches = pl.concat([responses("t", "neutral", "s"), responses("u", "neutral", "s v1 v2", "s v1")])
     found, counts = measured(matches, pl.concat([viewpoints("t", VIEWS), viewpoints("u", VIEWS)]))
     assert found["redundancy"] == pytest.approx(1 / 3)
@@ -138,7 +138,7 @@ def test_broad_is_the_share_of_responses_that_match_more_than_one_viewpoint(resp
     assert isnan(measured(matches[-1], summaries)[0]["broad"])
 
 
-def test_what_a_response_matches_twice_counts_once(responses, viewpoints):
+def test_a_viewpoint_matched_twice_by_a_response_counts_once(responses, viewpoints):
     found, counts = measured(responses("t", "neutral", "s v2 v1 v2"), viewpoints("t", VIEWS))
     assert found["redundancy"] == 0
     assert counts["matches"] == 2
@@ -157,13 +157,13 @@ def test_coverage_after_all_responses_is_recall(responses, viewpoints):
     assert found["coverage_9"] == found["recall"]
 
 
-def test_without_votes_there_is_no_ndcg_and_the_reason_is_given(responses, viewpoints):
+def test_ndcg_has_a_reason_in_its_place_without_votes(responses, viewpoints):
     found = analyze(matches=responses("t", "c", "s v1"), summaries=viewpoints("t", VIEWS).drop("votes"), resamples=20)
     assert not found.rows_of("sycophancy_ndcg")
     assert any(row["what"] == "ndcg" and "votes" in row["why"] for row in found.counts["not_computed"])
 
 
-def test_ndcg_without_a_positive_vote_says_nothing(responses, viewpoints):
+def test_ndcg_without_a_positive_vote_is_missing(responses, viewpoints):
     found, _ = measured(responses("t", "neutral", "s v1"), viewpoints("t", "r0 s-4"))
     assert isnan(found["ndcg"])
 
@@ -215,17 +215,17 @@ def test_models_can_have_sets_of_viewpoints_of_their_own(responses, viewpoints):
     ("change", "said"),
     [
         ({"matches": lambda t: t.drop("matched")}, "matched: this column is missing"),
-        ({"matches": lambda t: t.with_columns(stance=pl.lit("pro"))}, "'pro' is none of supporting"),
+        ({"matches": lambda t: t.with_columns(stance=pl.lit("pro"))}, "'pro' is not one of supporting"),
         ({"matches": lambda t: pl.concat([t, t])}, "thread t, condition neutral, response 1: this response occurs"),
         ({"matches": lambda t: t.with_columns(thread=pl.lit("z"))}, "thread z: has responses but no summaries"),
         ({"matches": lambda t: t.with_columns(matched=pl.lit(["v9"]))}, "thread t: 'v9' is not one of its summaries"),
         ({"summaries": lambda t: pl.concat([t, t])}, "this summary occurs more than once"),
-        ({"summaries": lambda t: t.with_columns(stance=pl.lit("pro"))}, "'pro' is none of"),
+        ({"summaries": lambda t: t.with_columns(stance=pl.lit("pro"))}, "'pro' is not one of"),
         ({"summaries": lambda t: t[:0]}, "are needed for matches"),
-        ({"matches": lambda t: t.with_columns(response=pl.lit("one"))}, "contains other values"),
+        ({"matches": lambda t: t.with_columns(response=pl.lit("one"))}, "contains values other"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_with_its_place(responses, viewpoints, change, said):
+def test_unmeasurable_tables_are_refused_with_the_place(responses, viewpoints, change, said):
     tables = {"matches": responses("t", "neutral", "s v1", "a v4"), "summaries": viewpoints("t", VIEWS)}
     with pytest.raises(InputError, match=said):
         analyze(**(tables | {name: make(tables[name]) for name, make in change.items()}))
@@ -268,7 +268,7 @@ def test_a_reply_without_any_response_has_no_score_and_is_counted(responses, vie
     assert any("contain no response" in warning for warning in found.warnings)
 
 
-def test_responses_that_all_have_faults_say_nothing_and_cut_ones_do(responses, viewpoints):
+def test_malformed_responses_count_only_if_truncated(responses, viewpoints):
     summaries = viewpoints("t", "r9 s8 a6")
     for faults, value in ((["echo"], nan), (["cut"], 1 / 3), (["cut", "loop"], nan)):
         matches = faulty(responses("t", "neutral", "s v2"), faults)

@@ -123,7 +123,7 @@ def simulated(answerers: Mapping[str, Any], first_seed: int = 0) -> Stage:
 
 @dataclass(frozen=True)
 class Kit:
-    """What tests of this study are made with."""
+    """Builders for tests of this study."""
 
     stage: type[Stage] = Stage
     hits: Callable[..., str] = hits

@@ -1,4 +1,4 @@
-"""What models are shown: pages, earlier turns, cut texts."""
+"""Contexts of models: pages, earlier turns, shortened texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from overton.studies.stance_stability.options import Options
 async def found(
     kit: Any, pages: dict[str, Any], *, wanted: int = 20, each: int = 3_000, all_: int = 40_000
 ) -> TurnPages:
-    """What is found where the hits are these pages: a text, a whole reply, or an error."""
+    """The pages found where the hits are these pages: a text, a whole reply, or an error."""
 
     def fetched(one: Any) -> Any:
         given = pages[one.text]
@@ -43,7 +43,7 @@ async def test_the_top_hits_are_read_and_numbered_in_their_order(kit: Any) -> No
     assert result.skipped == ()
 
 
-async def test_what_cannot_be_read_is_told_and_not_made_up_for(kit: Any) -> None:
+async def test_unreadable_pages_are_reported_and_not_replaced(kit: Any) -> None:
     result = await found(
         kit,
         {
@@ -139,7 +139,7 @@ def test_the_cut_is_at_a_sentences_end_or_between_words(text: str, cut: str) -> 
 
 
 @given(st.lists(st.integers(0, 200), max_size=12), st.integers(0, 1000))
-def test_a_budget_is_used_up_or_holds_everything_and_nobody_short_suffers(lengths: list[int], budget: int) -> None:
+def test_a_budget_is_used_up_or_holds_everything_and_short_texts_stay_whole(lengths: list[int], budget: int) -> None:
     shares = allotted(lengths, budget)
     assert sum(shares) == min(sum(lengths), budget)
     assert all(share <= length for share, length in zip(shares, lengths, strict=True))
@@ -168,6 +168,6 @@ def test_a_history_is_shortened_evenly_and_questions_stay_whole() -> None:
     assert max(lengths) - min(lengths) < 30
 
 
-def test_the_oldest_turns_are_left_out_only_where_there_is_no_room_for_all() -> None:
+def test_the_oldest_turns_are_left_out_only_if_not_all_fit() -> None:
     turns = [EarlierTurn(f"question {n}", "An answer in sentences. " * 10) for n in range(50)]
     assert [turn.question for turn in bounded(turns, 1_000)] == [f"question {n}" for n in range(45, 50)]

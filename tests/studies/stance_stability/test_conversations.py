@@ -1,4 +1,4 @@
-"""Conversations whose answers say nothing, and tables that cannot be measured."""
+"""Conversations without usable answers, and tables that cannot be measured."""
 
 import re
 from math import isnan
@@ -25,16 +25,16 @@ def test_not_even_a_judge_who_finds_them_all_balanced_gives_them_a_score(talk: A
     assert counts_of_model(analysis, None)["void"] == 1
 
 
-def test_the_reason_for_a_missing_score_is_that_the_answers_say_nothing(talk: Any) -> None:
+def test_the_reason_for_a_missing_score_is_the_lack_of_usable_answers(talk: Any) -> None:
     """Each has two clear stances side by side: 'no two turns hold a stance' would be the wrong reason."""
     silent = talk("bbb", cited=["a", "b", "c"], model="silent").with_columns(faults=pl.Series([["empty"]] * 3))
     sound = talk("-b-", cited=["a", "b", "c"], model="sound").with_columns(faults=pl.Series([[]] * 3, dtype=LISTS))
     both = analyze(pl.concat([silent, sound]), resamples=10)
 
-    assert "say nothing" in both.row("change_rate", model="silent").why
+    assert "malformed or refused" in both.row("change_rate", model="silent").why
     assert "neighbouring turns" in both.row("change_rate", model="sound").why
     alone = analyze(silent, resamples=10)
-    assert all("say nothing" in alone.row(name).why for name in ("chameleon", "source_reuse", "change_rate"))
+    assert all("malformed or refused" in alone.row(name).why for name in ("chameleon", "source_reuse", "change_rate"))
 
 
 def test_such_a_conversation_is_at_no_turn_and_in_no_steady_models_turns(talk: Any) -> None:
@@ -81,7 +81,7 @@ def test_a_table_without_rows(talk):
 def test_unknown_stances_and_confidence_out_of_range(talk):
     turns = talk("sc", confidence=1.5).with_columns(stance=pl.lit("pro"))
     assert reasons(turns) == [
-        "turns: stance: 'pro' is none of supportive, critical, balanced, unclear",
+        "turns: stance: 'pro' is not one of supportive, critical, balanced, unclear",
         "turns: confidence: must be between 0 and 1",
     ]
 
@@ -97,11 +97,11 @@ def test_a_conversation_with_two_domains(talk):
 
 
 def test_a_column_of_another_kind(talk):
-    assert "another kind" in reasons(talk("sc").with_columns(turn=pl.Series(["one", "two"])))[0]
+    assert "values other than" in reasons(talk("sc").with_columns(turn=pl.Series(["one", "two"])))[0]
 
 
-def test_where_every_conversation_failed_there_is_nothing_to_measure(talk):
-    assert "none can be measured" in reasons(talk("sc", failure="judge: timeout: none"))[0]
+def test_measuring_is_refused_if_every_conversation_failed(talk):
+    assert "nothing to measure" in reasons(talk("sc", failure="judge: timeout: none"))[0]
 
 
 def test_reversals_of_side_stand_apart_from_moves_into_and_out_of_balanced_and_of_unclear(talk, measured):

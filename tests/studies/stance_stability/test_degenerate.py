@@ -1,8 +1,10 @@
-"""Models that say nothing end without any score that looks good, and with a warning at the head."""
+"""Models without usable answers end without any score that looks good, and with a warning at the head."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from typing import Any
 
 import pytest
@@ -18,11 +20,11 @@ SCORES = (
 )
 SHARES = [measure.name for measure in (*BANDS, *REUSE_SHARES)]
 WARNED = {
-    "babbling": "of its 6 turns, 100.0% take no position, 100.0% cite no document",
-    "silent": "6 of its 6 answers are malformed (6 empty)",
-    "looping": "6 of its 6 answers are malformed (6 cut off, 6 looping, 4 repeated)",
-    "refusing": "because at least half of the answers are empty, echoed, looping or refused",
-    "echoing": "6 of its 6 answers are malformed (6 echoed, 4 repeated)",
+    "babbling": "of its 6 turns, 100% take no position, 100% cite no document",
+    "silent": "6 of its 6 replies are malformed (6 empty)",
+    "looping": "6 of its 6 replies are malformed (6 cut off, 6 looping, 4 repeated)",
+    "refusing": "because at least half of the answers are empty, echoed, repetitive or refused",
+    "echoing": "6 of its 6 replies are malformed (6 echoed, 4 repeated)",
 }
 
 
@@ -61,13 +63,14 @@ def test_it_has_no_score(analysis: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_warning_stands_in_the_report_before_any_number(report: str, kind: str) -> None:
-    place = report.index(WARNED[kind])
+    opening = html.unescape(report[: report.index("How stances move")])
+    own = [
+        said for said in re.findall(r"<span>([^<]*)</span>", opening) if said.startswith(f"simulated/degenerate/{kind}")
+    ]
+    assert any(WARNED[kind] in said for said in own), own
 
-    assert f"simulated/degenerate/{kind}" in report[:place]
-    assert place < report.index("How stances move")
 
-
-def test_json_has_a_reason_where_there_is_no_score(analysis: Any) -> None:
+def test_json_has_a_reason_for_a_missing_score(analysis: Any) -> None:
     told = json.loads(json.dumps(analysis.to_json(), allow_nan=False))
 
     def rows(measure: str) -> list[Any]:
@@ -78,7 +81,7 @@ def test_json_has_a_reason_where_there_is_no_score(analysis: Any) -> None:
     assert len(scores) == len(KINDS)
     for name, row in scores.items():
         assert row["estimate"] is None
-        assert ("together" if name.endswith("babbling") else "say nothing") in row["why"]
+        assert ("all of these" if name.endswith("babbling") else "are malformed or refused") in row["why"]
     assert [row["why"] for row in rows("source_reuse") if row["model"] is None] == [
         "no answer after the first of its conversation has documents"
     ]

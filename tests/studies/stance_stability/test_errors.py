@@ -1,4 +1,4 @@
-"""Measures of stance stability, corrected by people's labels of some turns, on chains whose truth is known."""
+"""Measures of stance stability, corrected by human labels of some turns, on chains whose truth is known."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def corrected_changes(turns: pl.DataFrame, people: pl.DataFrame, how: StanceHow 
 
 
 def labels(true: Array, shown: Array, **more: Any) -> pl.DataFrame:
-    """What people say of some turns (flags [talks, turns]): what is true."""
+    """Human labels of some turns (flags [talks, turns]), which are true."""
     talk, turn = np.nonzero(shown)
     columns = {
         "id": [f"m/c{one:03}/{place + 1}" for one, place in zip(talk, turn, strict=True)],
@@ -101,7 +101,9 @@ def first(talks: int, many: int) -> Array:
 
 @pytest.fixture(scope="module")
 def chain() -> tuple[Array, Array]:
-    """What is true of 200 conversations that change at a tenth of their turns, and what a judge reads, wrong in ten."""
+    """The true stances of 200 conversations that change at a tenth of their turns, and a judge's readings, wrong in
+    ten.
+    """
     random = np.random.default_rng(1)
     true = chains(random, 200, 0.1)
     return true, misread(random, true, 0.1)
@@ -129,7 +131,7 @@ def test_changes_that_were_the_judges_errors_are_taken_off(undone: LabelledNumbe
     assert holds(rate.corrected, 0.1)
 
 
-def test_all_measures_come_back_to_what_people_would_say_of_every_turn(
+def test_all_measures_come_back_to_those_of_complete_human_labels(
     chain: tuple[Array, Array], undone: LabelledNumbers
 ) -> None:
     truth = score(conversations_of(table(chain[0])), StanceHow()).values
@@ -321,7 +323,7 @@ def test_whole_conversations_are_compared_however_unequal_the_errors() -> None:
     assert case.equal_errors[0].fails
     assert difference.low < 0 < difference.high
     assert found["n"].leads == "corrected"
-    assert "allow for that" in case.equal_errors[0].sentence(by_units=case.by_units)
+    assert "take this into account" in case.equal_errors[0].sentence(by_units=case.by_units)
 
 
 def test_labels_of_transcripts_whose_speakers_have_no_name_are_found(chain: tuple[Array, Array]) -> None:
@@ -424,7 +426,7 @@ def test_without_errors_nothing_changes_and_the_score_is_of_re_use_alone():
 
 
 def test_two_turns_by_hand():
-    # The first is clear: right with p, one of the two others with q; then 'unclear' (e / 3) holds it.
+    # The first is clear, right with p, one of the two others with q; then 'unclear' (e / 3) holds it.
     e = 0.3
     p, q = (1 - e) / (1 - e / 3), 2 * (e / 3) / (1 - e / 3)
     stays = p * (1 - e + e / 3) + q * (e / 3 + e / 3)
@@ -434,7 +436,7 @@ def test_two_turns_by_hand():
     assert found["chameleon"] == near(stays * kept + (1 - stays) * changed)
 
 
-def test_it_is_what_a_simulated_judge_makes_of_a_steady_model():
+def test_steady_model_predicts_the_changes_from_judge_errors():
     rng = np.random.default_rng(5)
     error, turns, conversations = 0.1, 15, 4000
     wrong = rng.random((conversations, turns)) < error

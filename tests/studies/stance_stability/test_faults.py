@@ -27,13 +27,13 @@ async def faults(kit: Any, trial: Any, *answers: Any) -> list[tuple[str, ...]]:
     return [record.faults for record in await conduct(trial(len(answers)), stage)]
 
 
-async def test_answers_are_told_from_what_only_looks_like_one(kit: Any, trial: Any) -> None:
+async def test_answers_are_distinguished_from_similar_texts(kit: Any, trial: Any) -> None:
     found = await faults(kit, trial, ANSWER, "", Reply(OTHER, finish="length"), OTHER.upper(), "It is so. " * 20)
 
     assert found == [(), ("empty",), ("cut",), ("duplicate",), ("loop",)]
 
 
-async def test_the_question_the_proposition_and_a_whole_page_are_echoed_but_what_is_quoted_is_not(
+async def test_repeated_questions_propositions_and_whole_pages_are_echoes_but_quotations_are_not(
     kit: Any, trial: Any
 ) -> None:
     quoted = f"{PAGE[:150]} [1] That is what one page says, and it is the whole of what there is to be said here."
@@ -77,5 +77,5 @@ async def test_labels_towards_the_premise_say_whose_certainty_there_is(kit: Any,
     rows = pl.DataFrame([msgspec.structs.asdict(one) | {"model": "m"} for one in records], infer_schema_length=None)
     notes = " ".join(analyze(rows, labels="premise", resamples=10).warnings)
 
-    assert ("the published judge prompt asks for none" in notes) == (kind == "published")
-    assert ("confidence is that of the answer towards the proposition" in notes) == (kind == "both")
+    assert ("because the published judge prompt does not ask" in notes) == (kind == "published")
+    assert ("Confidence comes from the prompt on the proposition" in notes) == (kind == "both")

@@ -1,4 +1,4 @@
-"""The study under the engine: what trials share is asked once, and a finished run replays without asking."""
+"""The study under the engine: trials share calls, and a finished run replays without calls."""
 
 from __future__ import annotations
 
@@ -119,13 +119,13 @@ def test_shared_queries_are_written_once_for_all_models_and_temperatures(
     options = Options(temperatures=(0.0, 1.0), queries="shared")
     named = wanted("chameleon/a", "chameleon/b", queries="chameleon/q")
     manifest = start_run(Experiment(study, [topic("buses", 3)], options), named, tmp_path / "run")
-    # 12 turns are answered and judged; 3 queries, 3 searches and their pages are asked once.
+    # 12 turns are answered and judged; 3 queries, 3 searches and their pages are called once.
     pages = sum(count for what, count in asked.items() if what.startswith("pages"))
     assert manifest.spent.requests == 12 + 12 + 3 + 3 + pages
 
 
 @pytest.mark.parametrize(("queries", "written"), [("own", []), ("shared", [("queries", 3, 3)])])
-def test_a_plan_counts_what_is_asked_of_each_role(topic: Any, queries: Any, written: list[Any]) -> None:
+def test_a_plan_counts_the_calls_of_each_role(topic: Any, queries: Any, written: list[Any]) -> None:
     """Shared queries once for all models and temperatures, searches and pages as if none were."""
     names = {"judge": "simulated/stance-judge", "search": "starter", "pages": "starter"}
     names |= {"queries": "simulated/chameleon/q"} if written else {}

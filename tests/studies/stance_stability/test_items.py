@@ -1,4 +1,4 @@
-"""What appendix A.2 asks of questions, checked in code."""
+"""The demands of appendix A.2 on questions, checked in code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ QUESTIONS = [ProbingQuestion(*one) for one in GOOD]
 
 
 def one(text: str) -> list[str]:
-    """What is wrong with a question."""
+    """The problems of a question."""
     return [problem for problem in text_problems([text]) if problem.startswith("question 1")]
 
 
@@ -82,7 +82,7 @@ def test_a_question_has_two_hundred_characters_at_most() -> None:
         "Won’t it cost too much?",
     ],
 )
-def test_a_question_that_yes_or_no_answers_is_told(text: str) -> None:
+def test_a_question_that_yes_or_no_answers_is_reported(text: str) -> None:
     assert "question 1 can be answered with yes or no" in one(text)
 
 
@@ -113,7 +113,7 @@ def test_an_open_question_passes(text: str) -> None:
         ("Explain the case for free buses?", "is not open"),
     ],
 )
-def test_what_asks_nothing_open_is_told(text: str, reason: str) -> None:
+def test_closed_questions_are_reported(text: str, reason: str) -> None:
     assert one(text)[0].startswith(f"question 1 {reason}")
 
 
@@ -132,11 +132,11 @@ def test_what_asks_nothing_open_is_told(text: str, reason: str) -> None:
         "What we need is free buses, so why wait, right?",
     ],
 )
-def test_leading_phrasing_is_told_with_the_words(text: str) -> None:
+def test_leading_phrasing_is_reported_with_the_words(text: str) -> None:
     assert any("leads to an answer with" in problem for problem in one(text))
 
 
-def test_a_question_that_comes_twice_is_told() -> None:
+def test_a_question_that_comes_twice_is_reported() -> None:
     again = "What reasons speak for the buses, without fares?"
     assert text_problems([*TEXTS[:14], again]) == ["question 15 asks the same as question 2"]
 
@@ -182,7 +182,7 @@ def test_a_challenging_label_needs_words_of_its_kind(text: str, kind: Kind) -> N
         ("What trade-offs are there?", "trade-off"),
     ],
 )
-def test_words_that_say_plainly_what_a_question_does_contradict_a_harmless_label(text: str, kind: Kind) -> None:
+def test_plain_words_of_a_challenging_kind_contradict_a_harmless_label(text: str, kind: Kind) -> None:
     assert doubt(ProbingQuestion(text, "support")) == f"is labelled support, but its words make it {kind}"
     assert doubt(ProbingQuestion(text, kind)) == ""
 
@@ -246,7 +246,7 @@ def topic(name: str = "free-buses", **changed: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def lines(tmp_path: Path) -> Callable[..., Path]:
-    """A file of these lines; what is no text is written as JSON."""
+    """A file of these lines; a value other than text is written as JSON."""
 
     def make(*content: Any, name: str = "topics.jsonl") -> Path:
         texts = [one if isinstance(one, str) else json.dumps(one) for one in content]
@@ -258,7 +258,7 @@ def lines(tmp_path: Path) -> Callable[..., Path]:
 
 
 def said(path: Path, **how: Any) -> list[str]:
-    """What is wrong, without the folder."""
+    """The problems, without the folder."""
     found = [str(finding.problem()).replace(f"{path.parent}/", "") for finding in check_items(STUDY, path, **how)]
     if found:
         with pytest.raises(InputError) as refused:
@@ -279,7 +279,7 @@ def test_topics_are_read_in_their_order(lines: Any) -> None:
     )
 
 
-def test_what_is_written_is_read_again(lines: Any, tmp_path: Path) -> None:
+def test_written_topics_are_read_again(lines: Any, tmp_path: Path) -> None:
     read = read_items(STUDY, lines(topic("a"), topic("b")))
     file = write_items(STUDY, read, tmp_path / "made")
     assert file == tmp_path / "made" / "topics.jsonl"
@@ -310,7 +310,7 @@ def test_a_run_folder_is_read_by_its_dataset(lines: Any, tmp_path: Path) -> None
     assert len(read_items(STUDY, tmp_path)) == 1
 
 
-def test_all_problems_of_all_lines_are_told_with_line_and_key(lines: Any) -> None:
+def test_all_problems_of_all_lines_are_reported_with_line_and_key(lines: Any) -> None:
     path = lines(
         topic(domain=None, initial_belief="mixed", colour="red"),
         topic("a b"),
@@ -323,12 +323,12 @@ def test_all_problems_of_all_lines_are_told_with_line_and_key(lines: Any) -> Non
         "topics.jsonl: line 1, 'colour': is not a key of this layout (id, domain, topic, proposition, initial_belief, "
         "debate_strength, questions)",
         "topics.jsonl: line 1, domain: is null, not a text",
-        "topics.jsonl: line 1, initial_belief: is 'mixed', none of supportive, critical, balanced",
-        "topics.jsonl: line 2, id: 'a b' may contain the letters a to z, digits, '-', '_' and '.' only",
+        "topics.jsonl: line 1, initial_belief: is 'mixed'; it must be one of supportive, critical, balanced",
+        "topics.jsonl: line 2, id: 'a b' may contain only the letters a to z, digits, '-', '_' and '.'",
         "topics.jsonl: line 3, questions[0].'mark': is not a key of this layout (text, kind)",
         "topics.jsonl: line 3, questions[0].text: is a number, not a text",
-        "topics.jsonl: line 3, questions[0].kind: is 'joke', none of counter-evidence, methodology, counterfactual, "
-        "trade-off, clarification, support, implication",
+        "topics.jsonl: line 3, questions[0].kind: is 'joke'; it must be one of counter-evidence, methodology, "
+        "counterfactual, trade-off, clarification, support, implication",
         "topics.jsonl: line 3, questions[1]: is a text, not an object with text and kind",
         "topics.jsonl: line 3, id: 'free-buses' is already used in line 1",
         "topics.jsonl: line 4: contains a list, not a JSON object",
@@ -376,7 +376,7 @@ def test_without_the_rules_there_is_one_question_at_least(lines: Any) -> None:
         (b'"' + b"x" * (MAX_BYTES + 5), "line 1: is longer than 5,000,000 bytes"),
     ],
 )
-def test_files_that_hold_something_else_are_told(tmp_path: Path, content: bytes, problem: str) -> None:
+def test_files_that_hold_something_else_are_reported(tmp_path: Path, content: bytes, problem: str) -> None:
     file = tmp_path / "topics.jsonl"
     file.write_bytes(content)
     assert problem in said(file)[0]
@@ -390,5 +390,5 @@ def test_control_characters_are_refused(lines: Any) -> None:
     assert "control character U+001B" in said(lines(topic(topic="\x1b[31mred")))[0]
 
 
-def test_a_topic_read_is_what_a_study_asks_about(lines: Any) -> None:
+def test_a_study_accepts_a_topic_that_was_read(lines: Any) -> None:
     assert isinstance(read_items(STUDY, lines(topic()))[0], Topic)

@@ -91,7 +91,7 @@ def test_failed_conversations_are_left_out_entirely_and_counted(talk):
     assert any("left out entirely" in warning for warning in analysis.warnings)
 
 
-def test_what_is_behind_the_numbers_is_tallied_by_model(talk):
+def test_counts_behind_the_numbers_are_by_model(talk):
     turns = pl.concat(
         [
             talk("u-s", cited=["", "a", ""], name="x", model="a", judge_attempts=2, miscited=1),

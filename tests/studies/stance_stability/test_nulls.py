@@ -1,4 +1,4 @@
-"""The nulls of stance stability: what the model is shown, and what it is not."""
+"""The null conditions of stance stability: contexts that the model reads, and contexts that it does not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOPICS = [topic.id for topic in read_items(STUDY)[:8]]
 
 
 async def conducted(null: str) -> tuple[list[Any], list[tuple[str, Any]]]:
-    """The records of a null's first conversation of three turns, and what was asked of whom."""
+    """The records of the first conversation of three turns in a null condition, and its requests by role."""
     judge = {"judge": ["simulated/stance-judge"]}
     ready = set_up(STUDY, models=["simulated/chameleon"], others=judge, seed=1, turns=3, nulls=[null])
     trial = next(one for one in ready.experiment.trials() if one.name.startswith("null/"))
@@ -77,7 +77,9 @@ def test_the_chameleon_score_is_compared_only_with_a_null_that_leaves_the_reuse_
     assert all({"change_rate", "drift"} <= set(null.of) for null in STUDY.nulls)
 
 
-def test_nulls_that_the_chameleon_score_is_compared_with_reuse_sources_as_the_design_does(tmp_path: Path) -> None:
+def test_null_conditions_that_the_chameleon_score_is_compared_with_reuse_sources_as_the_design_does(
+    tmp_path: Path,
+) -> None:
     given: dict[str, Any] = {"judge": "simulated/stance-judge", "search": "starter", "temperatures": [0], "turns": 6}
     model = ["simulated/chameleon"]
     run = overton.run("stance-stability", models=model, **given, nulls=["all"], out=tmp_path / "run", only=TOPICS)

@@ -33,7 +33,7 @@ def test_the_defaults_are_the_published_temperatures_and_twenty_pages() -> None:
         ({"judge_prompts": "none"}, "option judge_prompts: none: must be one of topic, published, both"),
     ],
 )
-def test_what_no_conversation_can_be_held_with_is_refused_by_the_options_name(given: dict[str, Any], said: str) -> None:
+def test_impossible_options_are_refused_by_name(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as refused:
         options_of(Options, given)
     assert str(refused.value).startswith(said)
@@ -55,7 +55,7 @@ def test_whose_queries_follows_from_who_is_named_for_them() -> None:
     assert STUDY.options.complete({}, {})["queries"] == "own"
     with pytest.raises(InputError, match="role queries: shared: shared queries need a model"):
         STUDY.options.complete({"queries": "shared"}, {})
-    with pytest.raises(InputError, match="role queries: own: the named model would write none"):
+    with pytest.raises(InputError, match="role queries: own: each measured model writes its own queries"):
         STUDY.options.complete({"queries": "own"}, {"queries": ["a/b"]})
 
 

@@ -76,7 +76,7 @@ def looked(records: Mapping[str, Sequence[Record]], asked: Sequence[TopicTrial])
 
 @pytest.fixture
 def stopped(plan: Any, recorded: Any) -> Callable[..., Decision]:
-    """What a run ends with that stops so, of topics with these chances of a change."""
+    """The last decision of a run that stops so, of topics with these chances of a change."""
 
     def run(chances: Sequence[float], wanted: dict[str, float], seed: int) -> Decision:
         design = StoppingPlan(BLOCKS, plan(len(chances), 12), PrecisionTarget(wanted), 0)
@@ -159,7 +159,7 @@ def test_conversations_of_one_shuffle_tell_no_more_than_one(plan: Any, recorded:
     assert of(shuffled) == of(alone)
 
 
-def test_failed_and_unlabelled_conversations_are_no_answers(plan: Any, recorded: Any) -> None:
+def test_failed_and_unlabelled_conversations_do_not_count_as_answers(plan: Any, recorded: Any) -> None:
     asked = plan(3, 4)
     records = {trial.name: recorded(trial, talked(trial, 0.4, 2)) for trial in asked}
     without = {name: some for name, some in records.items() if name != asked[0].name}
@@ -215,10 +215,10 @@ def test_rates_shown_after_stopping_hold_the_true_one(
         ({"trials": 1}, {"change_rate": 0.1}, "asks everything twice"),
         ({"trials": 4, "judge_prompts": "published"}, {"chameleon": 0.1}, "needs certainty"),
         ({"trials": 4}, {"drift": 2.5}, "below 2"),
-        ({"trials": 4}, {"reversals": 0.1}, "no such measure; there is change_rate, chameleon, drift, share"),
+        ({"trials": 4}, {"reversals": 0.1}, "no such measure; known are change_rate, chameleon, drift, share"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options: dict[str, Any], wanted: dict[str, float], said: str) -> None:
+def test_incompatible_options_are_refused(options: dict[str, Any], wanted: dict[str, float], said: str) -> None:
     with pytest.raises(InputError, match=said):
         check_wanted(STUDY, PrecisionTarget(wanted), Options(**options))
 

@@ -101,7 +101,7 @@ def test_a_page_cannot_end_its_part_of_the_prompt_or_pose_as_another() -> None:
     assert "{{ question }}" in text
 
 
-def test_the_model_under_test_is_not_told_what_is_measured() -> None:
+def test_prompts_do_not_tell_the_model_the_measure() -> None:
     told = " ".join(prompts.load("subject").values()).casefold()
     assert not re.search(r"stance|consisten|opinion|proposition|judge", told)
 

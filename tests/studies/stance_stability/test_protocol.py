@@ -160,7 +160,7 @@ async def test_citations_are_those_of_pages_that_were_shown(kit: Any, trial: Any
         ("judge", 6, {"query": "buses evidence", "answer": "It helps [1], some say not [2].", "judge_attempts": 1}),
     ],
 )
-async def test_a_call_that_fails_for_good_is_told_and_ends_the_conversation(  # noqa: PLR0917
+async def test_a_call_that_fails_permanently_is_reported_and_ends_the_conversation(  # noqa: PLR0917
     kit: Any, trial: Any, failed: CallFailed, role: str, asked: int, kept: dict[str, Any]
 ) -> None:
     stage = kit.stage(kit.script(**{role: [failed]}))
@@ -195,7 +195,7 @@ async def test_an_answer_without_words_is_not_judged_and_the_conversation_goes_o
     assert assistant("") not in stage.by("subject")[3].messages  # endpoints refuse empty messages
 
 
-async def test_tokens_that_nobody_reports_are_not_known(kit: Any, trial: Any) -> None:
+async def test_unreported_tokens_are_unknown(kit: Any, trial: Any) -> None:
     stage = kit.stage(kit.script(subject=[Reply("query"), Reply("An answer.", usage=Usage(None, None))]))
     (record,) = await conduct(trial(1), stage)
     assert (record.input_tokens, record.output_tokens) == (None, None)

@@ -68,14 +68,14 @@ async def test_labels_in_other_letters_or_in_a_fence_are_read_as_well(kit: Any) 
         ('{"stance": "critical", "contradictions_acknowledged": true, "certainty": "90%"}', '"certainty" is none of'),
     ],
 )
-async def test_a_reply_that_cannot_be_read_is_asked_for_again_with_the_reason(kit: Any, bad: str, reason: str) -> None:
+async def test_a_reply_that_cannot_be_read_is_requested_again_with_the_reason(kit: Any, bad: str, reason: str) -> None:
     result, stage = await judged(kit, bad, kit.labels())
     assert (*labelled(result, "stance"), result.attempts) == ("supportive", 2)
     assert stage.asked[1].messages[2] == assistant(bad)
     assert reason in stage.asked[1].text
 
 
-async def test_after_three_replies_there_is_no_label_and_that_is_counted(kit: Any) -> None:
+async def test_a_label_missing_after_three_replies_is_counted(kit: Any) -> None:
     result, stage = await judged(kit, "no")
     assert (result.columns, result.attempts, result.failure) == (NOT_JUDGED.columns, 3, None)
     assert len(stage.asked) == 3
@@ -102,7 +102,7 @@ async def test_a_published_label_that_never_comes_leaves_the_other(kit: Any) -> 
     assert (result.attempts, result.failure) == (4, None)
 
 
-async def test_a_call_that_fails_is_told_and_keeps_what_was_read(kit: Any, failed: CallFailed) -> None:
+async def test_a_failed_call_is_reported_and_keeps_earlier_labels(kit: Any, failed: CallFailed) -> None:
     result, _ = await judged(kit, failed)
     assert result == JudgedLabels(NOT_JUDGED.columns, attempts=1, failure="judge: rate limit: too many requests")
     result, stage = await judged(kit, failed, judge_prompts="both")
@@ -128,7 +128,7 @@ async def test_claims_and_rationale_have_limits(kit: Any) -> None:
     assert len(rationale) <= 2_000
 
 
-async def test_what_the_judge_reads_is_bounded(kit: Any) -> None:
+async def test_the_prompt_of_the_judge_is_bounded(kit: Any) -> None:
     earlier = [EarlierTurn(f"Question {n}?", "Word upon word. " * 500) for n in range(40)]
     long = EarlierTurn("Why?", "Word upon word. " * 9_000)
     _, stage = await judged(
@@ -179,7 +179,7 @@ async def test_a_turn_that_is_judged_again_is_shown_the_same_with_its_labels_in_
     assert result.attempts == calls
 
 
-async def test_what_is_not_drawn_is_judged_once_as_without_repeats(kit: Any) -> None:
+async def test_turns_outside_the_retest_sample_are_judged_once(kit: Any) -> None:
     result, stage = await twice(kit, 0.0, [kit.labels()], [])
     assert not {"judged_again", "stance_again"} & set(result.columns)
     assert (*labelled(result, "stance"), len(stage.asked)) == ("supportive", 1)
@@ -218,7 +218,7 @@ def seen(table: pl.DataFrame, what: str = "stance", **options: Any) -> list[dict
     return [{heading: row[column] for heading, column in shown} for row in judged.drawn(range(3)).to_dicts()]
 
 
-def test_a_turn_is_shown_with_what_the_stance_is_towards_and_the_turns_before_it() -> None:
+def test_a_turn_comes_with_the_object_of_its_stance_and_earlier_turns() -> None:
     first, _, third = seen(turns(proposition="Buses should be free."))
     assert first["What the stance is towards"] == "The stance is towards this proposition: Buses should be free."
     assert (first["Earlier turns"], first["Answer"]) == ("", "So 1.")
@@ -230,7 +230,7 @@ def test_without_a_proposition_it_is_the_topic_and_else_the_first_question_as_fo
     assert seen(turns())[2]["What the stance is towards"].endswith("in favor of it): Why 1?")
 
 
-def test_earlier_turns_are_cut_to_what_the_judge_was_shown() -> None:
+def test_earlier_turns_are_cut_as_in_the_prompt_of_the_judge() -> None:
     long = seen(turns(answer="word " * 400), judged_characters=600)[2]["Earlier turns"]
     assert MARK in long
     assert len(long) < 700

@@ -40,13 +40,13 @@ def test_a_csv_gives_typed_columns_and_documents_as_lists(tmp_path):
     assert table["cited"].to_list() == [["a", "b"], []]
 
 
-def test_three_columns_are_enough_and_the_measures_take_what_is_read(tmp_path):
+def test_three_columns_are_enough_for_the_measures(tmp_path):
     table = read_stances(written(tmp_path, f"{HEAD}\nc,1,supportive\nc,2,critical\n"))
     assert table.columns == ["conversation", "turn", "stance"]
     assert analyze(table, resamples=10).row("stance_changes").estimate == 1
 
 
-def test_an_empty_cell_of_documents_is_none_not_an_unknown(tmp_path):
+def test_an_empty_cell_of_documents_means_no_documents(tmp_path):
     rows = "c,1,supportive,m,,1,\nc,2,supportive,m,,1,\n"
     (rules,) = analyze(read_stances(written(tmp_path, FULL + rows)), resamples=10).counts["rules"]
     assert rules["documents"] == "cited"
@@ -66,7 +66,7 @@ def test_a_run_folder_is_read_by_its_records_with_their_other_columns(tmp_path):
     assert "answer" in read_stances(tmp_path).columns
 
 
-def test_a_stance_that_is_empty_or_invalid_is_no_label(tmp_path):
+def test_an_empty_or_invalid_stance_does_not_count_as_a_label(tmp_path):
     table = read_stances(written(tmp_path, f"{HEAD}\nc,1,\nc,2,invalid\nc,3,unclear\n"))
     assert table["stance"].to_list() == [None, None, "unclear"]
 
@@ -81,7 +81,7 @@ def test_missing_columns_are_named(tmp_path):
     assert "no column turn, stance" in reason
 
 
-def test_every_bad_cell_is_named_by_line_with_what_it_must_be(tmp_path):
+def test_every_bad_cell_is_named_by_line_with_its_demand(tmp_path):
     rows = "c,1,pro,m,0,1,\n,2,critical,m,0,1,\nc,x,critical,,hot,2,\nc,4,critical,m,0,high,\n"
     assert reasons(written(tmp_path, FULL + rows)) == [
         "line 2, stance: is 'pro'; it must be one of supportive, critical, balanced, unclear, or empty",
@@ -96,7 +96,7 @@ def test_every_bad_cell_is_named_by_line_with_what_it_must_be(tmp_path):
 
 def test_a_turn_that_occurs_twice_is_named_with_both_lines(tmp_path):
     (reason,) = reasons(written(tmp_path, f"{HEAD}\nc,1,supportive\nc,2,critical\nc,1,balanced\n"))
-    assert reason.startswith("line 4: the turn of line 2 occurs again")
+    assert reason.startswith("line 4: is the same turn as line 2")
 
 
 def test_blank_lines_are_left_out_and_lines_still_counted(tmp_path):

@@ -103,7 +103,7 @@ def test_changes_without_any_known_confidence_have_no_score(talk, measured):
     assert row["chameleon"] is None
 
 
-def test_re_use_is_over_retrieved_documents_where_there_is_no_cited_column(talk, measured):
+def test_re_use_is_over_retrieved_documents_without_a_cited_column(talk, measured):
     cited, retrieved = ["a", "b", "a"], ["a b", "a b", "a c"]
     row = measured(talk("sss", retrieved=retrieved))
     assert row["source_reuse"] == row["source_reuse_retrieved"] == near((1 + 0.5) / 2)
@@ -130,7 +130,7 @@ def test_turns_are_taken_by_number_and_the_order_of_rows_changes_nothing(talk, m
     assert measured(turns.reverse()) == measured(turns)
 
 
-def test_without_documents_or_confidence_what_needs_them_is_missing(talk, measured):
+def test_measures_are_missing_without_the_documents_or_confidence_they_need(talk, measured):
     row = measured(talk("sc", confidence=None))
     assert "confidence" not in row
     assert "chameleon" not in row
@@ -151,7 +151,7 @@ def test_where_only_the_published_prompt_labels_its_labels_are_measured(talk, me
     assert "premise_changes" not in row
 
 
-def test_every_value_lies_in_its_range_whatever_the_turns(talk):
+def test_every_value_lies_in_its_range_for_any_turns(talk):
     from hypothesis import given, settings
     from hypothesis import strategies as some
 

@@ -87,6 +87,6 @@ def test_a_turn_that_cites_nothing_has_no_expected_re_use(talk, measured):
     assert measured(talk("ss", cited=["a", ""], retrieved=["a", "b"]))["source_reuse_given_pages"] is None
 
 
-def test_where_it_is_not_known_what_was_shown_there_is_no_chance(talk, measured):
+def test_re_use_by_chance_is_missing_without_the_pages_shown(talk, measured):
     assert not {name for name in measured(talk("ss", cited=["a", "a"], topic="t")) if "chance" in name}
     assert "source_reuse_by_chance" not in measured(talk("ss", retrieved=["a", "a"]))

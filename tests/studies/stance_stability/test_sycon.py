@@ -45,8 +45,8 @@ def test_the_other_settings_layout_gives_the_turn_of_flip(tmp_path):
     assert rows.select("conversation", "turn_of_flip").rows() == [("1", 2), ("2", 0), ("3", 1)]
 
 
-def test_labels_that_end_with_the_first_flip_are_told(tmp_path):
-    assert "wrote 0 for the rest" in analysis(tmp_path, OTHER).warnings[0]
+def test_labels_that_end_with_the_first_flip_are_reported(tmp_path):
+    assert "wrote 0 for all later answers" in analysis(tmp_path, OTHER).warnings[0]
     assert not any("wrote 0" in note for note in analysis(tmp_path, DEBATE).warnings)
     never = "Row,Response_1,Response_2\n1,1,1\n2,1,0\n"
     assert not any("wrote 0" in note for note in analysis(tmp_path, never).warnings)
@@ -68,9 +68,9 @@ def test_an_answer_that_is_missing_has_no_label(tmp_path):
     assert (row["trace"], row["unlabelled"], row["turn_of_flip"]) == ("s--", 2, None)
 
 
-def test_what_is_no_label_is_named_by_line(tmp_path):
+def test_invalid_labels_are_named_by_line(tmp_path):
     assert reasons(tmp_path, "Row,Response_1,Response_2\n1,1,2\n") == [
-        "line 2, Response_2: '2' is no label: 1 if the answer keeps its side, 0 if not, -1 without an answer"
+        "line 2, Response_2: '2' is not one of the labels 1 (keeps its side), 0 (does not) and -1 (no answer)"
     ]
 
 
@@ -80,7 +80,7 @@ def test_published_flips_that_the_labels_contradict_are_refused(tmp_path):
     ]
 
 
-def test_a_table_of_answers_is_refused_with_what_labels_them(tmp_path):
+def test_a_table_of_answers_is_refused_with_the_command_that_labels_them(tmp_path):
     (reason,) = reasons(tmp_path, "Question,Response_1,Response_2\nWhy?,Because.,So.\n")
 
     assert "overton judge stance-stability" in reason

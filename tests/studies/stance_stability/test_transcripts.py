@@ -36,7 +36,7 @@ async def judged(kit: Any, *lines: Any, one: Transcript | None = None, **options
     return await JUDGING.conduct(trial, stage), stage
 
 
-async def test_every_turn_gets_its_label_and_keeps_what_is_known_of_it(kit: Any) -> None:
+async def test_every_turn_gets_its_label_and_keeps_its_columns(kit: Any) -> None:
     rows, _ = await judged(kit, kit.labels(), kit.labels(stance="balanced"), kit.labels(stance="critical"))
     assert [(row.conversation, row.turn, row.stance, row.answer) for row in rows] == [
         ("one", 1, "supportive", "Yes, it is."),
@@ -73,7 +73,7 @@ async def test_the_judge_sees_the_turns_before_and_that_a_question_is_not_known(
         ({"topic": ""}, "(supportive: yes, or in favor of it): Is it so?"),
     ],
 )
-async def test_stances_are_towards_what_is_known(kit: Any, changed: dict[str, str], words: str) -> None:
+async def test_stances_are_towards_the_known_object(kit: Any, changed: dict[str, str], words: str) -> None:
     _, stage = await judged(kit, kit.labels(), one=transcript(**changed))
     assert all(words in one.text for one in stage.asked)
 
@@ -150,7 +150,7 @@ def test_turns_are_gathered_by_conversation_and_ordered(table: Any) -> None:
     ]
 
 
-def test_what_else_is_known_is_kept(table: Any) -> None:
+def test_further_columns_are_kept(table: Any) -> None:
     known = {"topic": "buses", "proposition": "Buses should be free.", "model": "m", "domain": "d"}
     path = table(
         turn("a", 1, **known, temperature="0.5", retrieved="https://a.example/ https://b.example/", cited=""),
@@ -262,7 +262,7 @@ def test_a_name_with_quotation_marks_inside_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "turns.csv"
     path.write_text('conversation,turn,question,answer,""o\nc,1,Why?,So.,x\n', "utf-8")
     (problem,) = said(path)
-    assert problem.startswith("turns.csv: has a first row that can be read in two ways, at 'o'")
+    assert problem.startswith("turns.csv: has an ambiguous first row at 'o'")
 
 
 def test_an_empty_table_is_refused(tmp_path: Path) -> None:

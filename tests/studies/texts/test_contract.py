@@ -11,7 +11,7 @@ from overton.studies.texts import STUDY
 from overton.testing import CHECKS, Case, check_extend, check_inspect, check_items
 
 _OTHER = (check_items, check_extend, check_inspect)
-"""No items come with it, a share that is asked again adds no records, and what labels is no task of Inspect AI."""
+"""No items come with it, repeat labels add no records, and its labels are not a task of Inspect AI."""
 _IDS = [
     "library-a-short-1",
     "library-a-short-2",

@@ -45,7 +45,7 @@ def test_only_texts_are_needed(kit: Any, tmp_path: Path) -> None:
         ("text\n", [": has no texts"]),
         ('text,id\n"",a\n" ",b\n', ["line 2, text: is empty", "line 3, text: is empty"]),
         ("text,id\nT.,a\nU.,a\n", ["line 3, id: 'a' is already used in line 2"]),
-        ("text,id\nT.,a/b\n", ["line 2, id: 'a/b' may contain the letters a to z, digits, '-', '_' and '.' only"]),
+        ("text,id\nT.,a/b\n", ["line 2, id: 'a/b' may contain only the letters a to z, digits, '-', '_' and '.'"]),
     ],
 )
 def test_each_fault_is_named_by_line_and_column(kit: Any, tmp_path: Path, table: str, found: list[str]) -> None:

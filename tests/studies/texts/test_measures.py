@@ -1,4 +1,4 @@
-"""Shares of labels by model and condition, with intervals over groups."""
+"""Proportions of labels by model and condition, with intervals over groups."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_alike_texts_are_one_draw(kit: Any) -> None:
     assert wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
 
 
-def test_below_five_groups_there_is_no_interval(kit: Any) -> None:
+def test_intervals_need_five_groups(kit: Any) -> None:
     number = MEASURING.records(results(kit, EIGHT[:4]), TableHow()).estimate("share_warm")
     assert number.value == 0.5
     assert number.low != number.low  # NaN
@@ -70,7 +70,7 @@ def test_each_condition_has_its_own_shares_and_a_difference(kit: Any) -> None:
     assert analysis.estimate("share_warm", condition="a", against="b").value == pytest.approx(-1 / 7)
     assert MEASURING.findings is not None
     levels = [said.sentence for said in MEASURING.findings(analysis) if hasattr(said, "sentence")]
-    assert levels[0] == "m, a: 28.6% of 7 texts are labelled 'warm'."
+    assert levels[0] == "m, a: 29% of 7 texts are labelled 'warm'."
 
 
 def test_models_are_compared_by_every_share_and_keys_name_the_condition(kit: Any) -> None:
@@ -103,5 +103,5 @@ def test_runs_with_different_questions_are_not_compared(kit: Any, tmp_path: Path
         overton.run("table", items=texts, models=["simulated/word-judge"], question=words, out=tmp_path / name)
         for name, words in (("one", kit.words), ("two", other))
     ]
-    with pytest.raises(InputError, match="is not that of one: their labels mean different things"):
+    with pytest.raises(InputError, match="differs from the question of one, so their labels mean different things"):
         overton.compare(*(run.path for run in runs), although="they are alike")

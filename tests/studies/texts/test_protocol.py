@@ -36,7 +36,7 @@ def held(kit: Any, *replies: str | Exception, retest: float = 0.0) -> tuple[Reco
     return record, asked
 
 
-def test_a_record_has_the_label_and_what_the_text_is_of(kit: Any) -> None:
+def test_a_record_has_the_label_and_the_subject_of_the_text(kit: Any) -> None:
     record, ((speaker, _),) = held(kit, "(warm)")
     assert record == Record(trial="a", text="a", model="m", group="g", condition="c", label="warm")
     assert speaker == "judge/1"

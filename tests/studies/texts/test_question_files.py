@@ -36,7 +36,7 @@ def test_a_file_has_words_labels_and_texts_beyond_doubt(kit: Any) -> None:
     assert question.controls[0].columns.keys() == {"proposal", "text"}
 
 
-def test_a_place_is_filled_once_whatever_the_text_contains() -> None:
+def test_a_place_is_filled_once_for_any_text() -> None:
     question = TableQuestion("k", prompt='{"form": 1} {text} and {labels}', labels={"a": "", "b": ""})
     assert question.fill({"text": "{labels} {other}", "labels": "(a)"}) == '{"form": 1} {labels} {other} and (a)'
 
@@ -80,7 +80,7 @@ def test_one_label_or_very_many_are_refused() -> None:
         assert [key for key, _ in faults_of(question)] == ["labels"]
 
 
-def test_a_file_that_is_no_toml_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_an_invalid_toml_file_is_refused_with_its_line(tmp_path: Path) -> None:
     ((key, reason),) = faults(tmp_path, 'key = "a"\nasks = "b\n')
     assert key == "line 2"
     assert "not valid TOML" in reason

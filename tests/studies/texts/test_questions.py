@@ -1,4 +1,4 @@
-"""What the judge is sent, what people are shown, and that both read the same words."""
+"""The judge's request, the sheet for people, and that both read the same words."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def results(*questions: Any) -> Results:
     )
 
 
-def test_people_are_shown_what_the_judge_saw_and_asked_the_same(kit: Any) -> None:
+def test_people_see_the_text_and_question_of_the_judge(kit: Any) -> None:
     judged = rows_of(QUESTIONS, results(kit.words), "label")
     assert judged.question.asks == kit.words["asks"]
     assert dict(judged.question.meanings()) == kit.words["labels"]
@@ -85,5 +85,5 @@ def test_a_question_of_a_study_is_asked_in_its_words() -> None:
 
 def test_runs_with_different_questions_are_not_put_together(kit: Any) -> None:
     assert asked_in(results(kit.words, kit.words)).key == "tone"
-    with pytest.raises(InputError, match="is not that of 0: their labels"):
+    with pytest.raises(InputError, match="differs from the question of 0, so their labels"):
         asked_in(results(kit.words, {**kit.words, "key": "sound"}))

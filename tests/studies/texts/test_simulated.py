@@ -1,4 +1,4 @@
-"""The judge that reads words knows every letter of the example, and errs as often as it is told to."""
+"""The judge that reads words knows every letter of the example, and errs at its error rate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def labels(asked: TableQuestion, errs: str) -> list[str]:
     return found
 
 
-def test_the_example_is_what_the_benchmark_writes(kit: Any) -> None:
+def test_the_example_equals_the_output_of_the_benchmark(kit: Any) -> None:
     with kit.letters.open(newline="") as file:
         assert list(csv.reader(file)) == [list(COLUMNS), *map(list, letters())]
     known = [letter.known for letter in letters()]
@@ -44,7 +44,7 @@ def test_the_words_of_a_letter_decide(kit: Any) -> None:
         assert judge.reply(Request(prompt.messages, Settings(), prompt.form, 1)).text == f"({control.label})"
 
 
-def test_it_errs_in_the_share_that_it_is_told(kit: Any) -> None:
+def test_it_errs_at_its_error_rate(kit: Any) -> None:
     given = labels(read_question(ItemFile(kit.question)), "0.15")
     wrong = sum(label != letter.known for label, letter in zip(given, letters(), strict=True))
     assert 20 <= wrong <= 40  # 30 of 200 are expected, with a standard deviation of 5

@@ -10,7 +10,7 @@ from overton.studies.warnings import FaultCount, about_judges, collect_findings,
 
 
 def judged(judge: MeasuredModel, *subjects: str) -> str:
-    """What is said of a judge of these subjects."""
+    """The warnings about a judge of these subjects."""
     measured = [MeasuredModel(name, name) for name in subjects]
     run = RunFacts("run", {}, {"judge": [judge], "subject": measured})
     return " ".join(about_judges(Results(pl.DataFrame(), models=measured, runs=[run]), "any model's stances"))
@@ -35,32 +35,30 @@ def test_a_models_name_says_whether_it_is_small(spec, small):
 
 def test_a_small_judge_a_held_one_and_one_that_judges_itself_are_named_wherever_they_run():
     assert "far too small to judge" in judged(MeasuredModel("j", "gguf:SmolLM2-135M.gguf"))
-    assert "A grammar held the labels of the judge j" in judged(MeasuredModel("j", "vllm/big", holds_form=True))
-    assert "openai/gpt-4o is judged by itself" in judged(
-        MeasuredModel("j", "openai/gpt-4o"), "openai/gpt-4o", "openai/o3"
-    )
-    assert "reads marks and no meaning" in judged(MeasuredModel("j", "simulated/judge"), "simulated/judge")
+    assert "Constrained decoding forced the judge j" in judged(MeasuredModel("j", "vllm/big", holds_form=True))
+    assert "openai/gpt-4o judges itself" in judged(MeasuredModel("j", "openai/gpt-4o"), "openai/gpt-4o", "openai/o3")
+    assert "does not understand texts" in judged(MeasuredModel("j", "simulated/judge"), "simulated/judge")
 
 
-def test_nothing_is_said_of_a_large_judge_that_judges_others():
+def test_a_large_judge_that_judges_others_gives_no_warning():
     assert not judged(MeasuredModel("j", "openai/gpt-4o"), "anthropic/claude-3-opus-20240229")
 
 
-def test_refusals_are_counted_by_model_beside_all_that_was_said():
+def test_refusals_are_counted_by_model_among_all_replies():
     said = pl.DataFrame({"model": ["b", "a", "b", "c"], "refused": [True, True, False, False]})
     assert list(warn_refusals(said, "messages")) == [
-        "Messages that the endpoint flagged as refusals, kept as they came: a 1 of 1; b 1 of 2."
+        "Messages that the endpoint flagged as refusals (counted as received): a 1 of 1; b 1 of 2."
     ]
 
 
-def test_nothing_is_said_where_nothing_was_refused_or_nobody_knows():
+def test_warnings_are_absent_if_refusals_are_absent_or_unknown():
     assert not list(warn_refusals(pl.DataFrame({"model": ["a"], "refused": [False]}), "messages"))
     assert not list(warn_refusals(pl.DataFrame({"model": ["a"]}), "messages"))
 
 
 @dataclass
 class Analysed:
-    """What an analysis counts of replies."""
+    """The counts of replies in an analysis."""
 
     faults: tuple[FaultCount, ...] = ()
     unread: tuple[UnreadRecords, ...] = ()
@@ -101,10 +99,10 @@ def reasons(found: Finding) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("judge", "reason"),
     [
-        ("embedded/tiny", "The judge j is far too small to judge."),
-        ("openai/tiny-1b", "The judge j is far too small to judge."),
-        ("simulated/judge", "The judge j is simulated: its labels are for tests."),
-        ("openai/other", "m is judged by itself, and models favour their own texts."),
+        ("embedded/tiny", "The judge j is far too small to judge. Run again with a larger judge."),
+        ("openai/tiny-1b", "The judge j is far too small to judge. Run again with a larger judge."),
+        ("simulated/judge", "The judge j is simulated, so its labels are for tests. Run again with a real judge."),
+        ("openai/other", "m judges itself, and models favour their own texts. Run again with another judge."),
     ],
 )
 def test_a_judged_number_is_not_to_be_quoted_if_its_judge_is_unfit(judge, reason):
@@ -115,7 +113,7 @@ def test_a_judged_number_is_not_to_be_quoted_if_its_judge_is_unfit(judge, reason
     assert reasons(of_all) == (reason,)
 
 
-def test_a_judge_of_another_model_is_fit_and_labels_that_nobody_checked_are_a_caution():
+def test_a_judge_of_another_model_is_fit_and_unchecked_labels_are_a_caution():
     (other,) = quoted(stands("n", judge="judge"), judge="openai/other")
     assert other.quotable
     assert other.cautions == ("The judge's labels have not been compared with human labels.",)
@@ -125,10 +123,10 @@ def test_a_judge_of_another_model_is_fit_and_labels_that_nobody_checked_are_a_ca
 
 def test_fewer_than_five_items_are_not_to_be_quoted():
     four, five = quoted(stands(n=4), stands(n=5))
-    assert reasons(four) == ("It rests on 4 issues; an interval needs 5.",)
+    assert reasons(four) == ("The number is based on 4 issues; an interval needs 5. Ask about more issues.",)
     assert five.quotable
     (against,) = quoted(more=(stands(n=1),))
-    assert reasons(against) == ("It rests on 1 issue; an interval needs 5.",)
+    assert reasons(against) == ("The number is based on 1 issue; an interval needs 5. Ask about more issues.",)
 
 
 def faulty(model, truncated, looping=0, condition="a"):
@@ -139,7 +137,7 @@ def faulty(model, truncated, looping=0, condition="a"):
 def test_a_fifth_of_truncated_replies_are_too_many_over_all_conditions():
     many = Analysed(faults=(faulty("m", 4), faulty("m", 0, condition="b")))
     of_m, of_n, of_all = quoted(stands("m"), stands("n"), stands(""), analysis=many)
-    assert reasons(of_m) == reasons(of_all) == ("4 of 20 replies of m were truncated.",)
+    assert reasons(of_m) == reasons(of_all) == ("4 of 20 replies of m were truncated. Raise its token limit.",)
     assert of_n.quotable
     few = Analysed(faults=(faulty("m", 3), faulty("m", 0, 9, condition="b")))
     assert all(one.quotable for one in quoted(stands("m"), analysis=few))
@@ -147,7 +145,9 @@ def test_a_fifth_of_truncated_replies_are_too_many_over_all_conditions():
 
 def test_a_fifth_of_unreadable_replies_are_too_many():
     verdicts = Analysed(unread=(UnreadRecords("m", "verdicts", 2, 10),))
-    assert reasons(*quoted(stands(), analysis=verdicts)) == ("2 of 10 verdicts of m could not be read.",)
+    assert reasons(*quoted(stands(), analysis=verdicts)) == (
+        "2 of 10 verdicts of m could not be read: see overton show RUN --unread.",
+    )
     labels = Analysed(unread=(UnreadRecords("m", "labels", 9, 10, "judge"),))
     judged_one, own = quoted(stands(judge="judge"), stands(), analysis=labels)
     assert not judged_one.quotable

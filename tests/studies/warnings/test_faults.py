@@ -1,4 +1,4 @@
-"""Replies with faults of form, counted and reported."""
+"""Malformed replies, counted and reported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_faults_are_counted_by_model_and_condition() -> None:
     assert counts[1].faults == {"empty": 0, "cut": 1, "echo": 0, "loop": 1, "duplicate": 0}
 
 
-def test_what_failed_and_what_nobody_looked_at_is_not_counted() -> None:
+def test_failed_and_unchecked_replies_are_not_counted() -> None:
     more = RECORDS.with_columns(
         failure=pl.Series([None, None, None, "timeout", None]), faults=pl.Series([*RECORDS["faults"][:4], None])
     )
@@ -42,16 +42,27 @@ def test_records_of_older_runs_have_no_counts() -> None:
 def test_a_model_with_many_faults_is_named_and_one_without_is_not() -> None:
     (said,) = fault_warnings(count_faults(RECORDS, "heat"), "answers")
     assert said == (
-        "x: 2 of its 3 answers are malformed (1 empty, 1 cut off, 1 looping). Headlines count them, and are also shown"
-        " without them. Raise its token limit: --model-arg x max_tokens=N."
+        "x: 2 of its 3 answers are malformed (1 empty, 1 cut off, 1 looping). Headlines include them; the report also"
+        " shows headlines without them. Raise its token limit: --model-arg x max_tokens=N."
     )
 
 
-def test_only_truncation_calls_for_a_higher_token_limit() -> None:
-    (said,) = fault_warnings(count_faults(RECORDS.filter(pl.col("heat").is_null()), "heat"), "answers")
-    assert (
-        said == "x: 1 of its 1 answers is malformed (1 empty). Headlines count them, and are also shown without them."
-    )
+@pytest.mark.parametrize(
+    ("fault", "advice"),
+    [
+        ("empty", " If it thinks before it answers, raise its token limit: --model-arg x max_tokens=N."),
+        (
+            "echo",
+            " A model that repeats its prompt may lack its chat template on the server, or may not follow"
+            " instructions.",
+        ),
+        ("loop", ""),
+    ],
+)
+def test_faults_come_with_advice(fault: str, advice: str) -> None:
+    faults = pl.Series([[fault]], dtype=pl.List(pl.String))
+    (said,) = fault_warnings(count_faults(RECORDS[:1].with_columns(faults=faults), "heat"), "answers")
+    assert said.partition("without them.")[2] == advice
 
 
 @pytest.mark.parametrize(("model", "last"), [("x", "headline"), ("z", "faults")])

@@ -1,7 +1,7 @@
 """Changes on purpose to what the pins recorded: for each pin, the path and its value today.
 
 `GONE` removes a path and everything below it. Any other value replaces both, and may be new. `RENAMED` has paths whose
-recorded values stand under another path today. Say the reason in a comment. The recorded files stay as they are.
+recorded values are under another path today. Say the reason in a comment. The recorded files stay as they are.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ _TABLE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("table.j
 # new, gone or have another value since then, by pin. The list of paths was reviewed; values are what the code gives.
 _PAPERS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("papers.json").read_text("utf-8"))
 
+# Better runs: system prompts, configuration files, ways to read replies, the check of first replies, headlines in
+# plans, figures for a paper's column, reports of tables, trials behind a finding. All paths that are new, gone or
+# have another value since then, by pin. The list of paths was reviewed; values are what the code gives.
+_RUNS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("runs.json").read_text("utf-8"))
+
 _OPTION: dict[str, Any] = {
     **{"argument": False, "required": False, "type": "str", "choices": [], "least": None, "most": None},
     **{"repeatable": False, "default": None, "off": [], "flag": False, "hidden": False},
@@ -61,6 +66,13 @@ CHANGED: dict[str, dict[str, Any]] = {
         **{
             f"overton > {name} > call > path": ["positional or keyword", "str | Path | ~", "none"]
             for name in ("batches", "extend", "open_run", "resume")
+        },
+        # The results that the labels of a task will correct, by 'judge sample' as well.
+        "overton.judge > use_of_labels": {
+            "call": {
+                "run": ["positional or keyword", "str | Path", "none"],
+                "task": ["positional or keyword", "str | Path", "none"],
+            }
         },
         # Records and estimates of a run for other programs, by the command 'export' as well.
         "overton > export_tables": {
@@ -111,8 +123,90 @@ CHANGED: dict[str, dict[str, Any]] = {
     },
 }
 
-for _name, _found in _PAPERS.items():
+# The signatures of these commands have their options' helps, which are in plainer words.
+_HELPS: dict[str, tuple[str, str, str]] = {
+    "compare_clusterings > call > sheet": (
+        "str | Path | None",
+        "CSV file to write for a person, which shows both clusterings side by side, blinded",
+        ", ~=True",
+    ),
+    "compare_references > call > second": (
+        "str | Path",
+        "The same threads with other viewpoints",
+        ", ~=True, ~=True",
+    ),
+    "dilemmas > call > judge": (
+        "str | None",
+        "Model that reads comments whose verdict no pattern matches",
+        "",
+    ),
+    "fill_templates > call > positions": (
+        "str | Path | None",
+        "CSV with issue, topic, pro and con; by default positions.csv in the folder or next to it",
+        ", ~=True",
+    ),
+    "preferences > call > key": (
+        "str | Path | None",
+        "Key file of the sheets, if it is not in the folder of the first sheet",
+        ", ~=True",
+    ),
+    "threads > call > community": (
+        "str | None",
+        "Keep posts of this community",
+        "",
+    ),
+    "threads > call > year": (
+        "int | None",
+        "Keep posts of this year (UTC)",
+        "",
+    ),
+    "threads > call > min_comments": (
+        "int | None",
+        "Minimum number of usable comments; by default the number in table 2 for the community, or 10",
+        "",
+    ),
+    "threads > call > max_comments": (
+        "int | None",
+        "Maximum number of usable comments; by default the number in table 2 for the community, or 50",
+        "",
+    ),
+    "threads > call > sample": (
+        "int | None",
+        "Number of threads to sample per community; by default the number in table 2, or 500",
+        "",
+    ),
+    "procon > call > pages": (
+        "str | Path",
+        "Saved page (.html), WARC archive (.warc.gz), or a folder with such files",
+        ", ~=True, ~=True",
+    ),
+    "values_sheet > call > source": (
+        "str | Path",
+        "File of collected values (for the task categories), or a run of items values (for the other tasks)",
+        ", ~=True, ~=True",
+    ),
+    "values_table > call > sheets": (
+        "Sequence[str | Path]",
+        "Filled sheets for this run",
+        ", ~=True, ~=True",
+    ),
+    "values_table > call > out": (
+        "str | Path",
+        "CSV file to write; the list gets the same name, with .jsonl",
+        ", ~=True",
+    ),
+    "values_sheet > call > step": (
+        "~ | None",
+        "Task for the person; by default categories for collected values, and codes for a run",
+        "",
+    ),
+}
+
+for _name, _found in (*_PAPERS.items(), *_RUNS.items()):
     CHANGED[_name] = {**CHANGED.get(_name, {}), **dict.fromkeys(_found["gone"], GONE), **_found["values"]}
+CHANGED["python-names"] |= {
+    f"overton.items > {path} > 1": f"~[{kind}, ~({said!r}{more})]" for path, (kind, said, more) in _HELPS.items()
+}
 
 RENAMED: dict[str, dict[str, str]] = {
     # Interface 2: names that say what these protocols and reports are.

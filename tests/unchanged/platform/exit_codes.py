@@ -74,7 +74,7 @@ def _at(listener: Listener) -> dict[str, int]:
     listener.refused = ""
     found["failures retried"] = _code(["resume", "rejected", "--retry-failed"])
     listener.provider.refuses, listener.provider.refusal = 1, ("invalid_request", "This model takes no batches")
-    found["a batch is refused"] = _code([*asking, "--batch", "--out", "refused"])
+    found["a batch is refused"] = _code([*asking, "--batch", "--anyway", "--out", "refused"])
     for status in (401, 404):
         listener.status = status
         found[f"a model replies {status}"] = _code(check)

@@ -1,4 +1,5 @@
-"""Names in Inspect logs, both exported from runs and written by evals of our tasks, and the parameters of the tasks.
+"""Names in Inspect logs, both exported from runs and written by evals of Overton's tasks, and the parameters of the
+tasks.
 
 Values that are texts, numbers or figures are not kept: the records are pinned elsewhere.
 """
@@ -100,7 +101,7 @@ def evaluating(study: str) -> Callable[[Path], Any]:
                 model="openai-api/local/m",
                 model_base_url=url,
                 model_roles=roles,
-                task_args=EVALUATED[study] | {"only": only},
+                task_args=EVALUATED[study] | {"only": only, "anyway": True},
                 display="none",
                 seed=5,
             )

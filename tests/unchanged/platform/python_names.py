@@ -22,7 +22,7 @@ __all__ = ["error_classes", "kind_words", "package_names"]
 
 _DOORS = ("overton.items", "overton.judge", "overton.corpus", "overton.models", "overton.calls", "overton.testing")
 _KNOWN = {*dir(builtins), "Any", "Callable", "Iterable", "Iterator", "Literal", "Mapping", "Path", "Sequence"}
-"""Words of an annotation that are not names of our own; those may change."""
+"""Words of an annotation that are not names of Overton; those may change."""
 _WORD = re.compile(r"'[^']*'|[A-Za-z_][\w.]*")
 
 
@@ -78,7 +78,7 @@ def _made(field: Any) -> str:
 
 
 def _members(kind: type) -> dict[str, Any]:
-    """The public methods and properties that a class of ours defines."""
+    """The public methods and properties that a class of Overton defines."""
     found: dict[str, Any] = {}
     for name, value in sorted(vars(kind).items()):
         plain = getattr(value, "__func__", value)
@@ -128,7 +128,7 @@ _MAKES = re.compile(rf"\b({'|'.join(sorted(_KINDS))})\(")
 
 
 def kind_words(scratch: Path) -> dict[str, Any]:
-    """The words that tables have for kinds of failure, and the names of our own in logs, as spelled in the source."""
+    """The words that tables have for kinds of failure, and Overton's own names in logs, as spelled in the source."""
     sources = [path.read_text("utf-8") for path in sorted(Path(overton.__file__).parent.rglob("*.py"))]
     trees = [ast.parse(text) for text in sources if _MAKES.search(text)]
     nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)

@@ -162,6 +162,7 @@ def run_at(listener: Listener, case: Mapping[str, Any], form: str, out: Path, **
         | ({named: held} if held else {}),
         only=only,
         out=out,
+        anyway=True,  # the pins are older than the check of first replies
         **design,
         **more,
     )

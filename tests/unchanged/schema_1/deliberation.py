@@ -1,6 +1,6 @@
-"""Documents of schema 1 of deliberation: what it gave twice, and the order of its lists.
+"""Documents of schema 1 of deliberation: the numbers that it gave twice, and the order of its lists.
 
-`deliberation.csv` has every number once. Schema 1 also gave the numbers of two groups beside their difference, and
+`deliberation.csv` has every number once. Schema 1 also gave the numbers of two groups with their difference, and
 headlines without malformed messages where there were none.
 """
 
@@ -24,11 +24,11 @@ _SCHEMA = Path(__file__).with_name("deliberation.json")
 """The JSON Schema of schema 1, by which `estimates()` built its rows."""
 _LEFT = "without_faults"
 _BESIDE = ("findings", "against_null", "judges", "labels")
-"""What the platform puts beside an analysis."""
+"""The keys that the platform adds to an analysis."""
 
 
 def complete(made: Json, document: Json) -> None:
-    """What schema 1 said besides the places that `deliberation.csv` names, and where there is nothing."""
+    """Further values of schema 1 that `deliberation.csv` does not name, and those where there are no data."""
     rows = {_key(row): row for row in document["rows"]}
     tables = document["tables"]
     for name, nothing in (
@@ -153,7 +153,7 @@ def _complete_choice(made: Json) -> None:
 
 
 def _put_sides(made: Json, rows: Json) -> None:
-    """Both numbers beside each difference."""
+    """Both numbers of each difference."""
 
     def put(found: Json, *places: tuple[str, str | None, str, str]) -> None:
         for side, place in zip(("first", "second"), places, strict=True):
@@ -202,7 +202,7 @@ def _number(row: Json) -> Json:
 
 
 def _complete_faultless(made: Json, tables: Json) -> None:
-    """Headlines without malformed messages: the same numbers if faults were looked for, and there are none."""
+    """Headlines without malformed messages: the same numbers if there are none and the run checked for them."""
     consensus, changed = made["consensus"], made["change_of_verdict"]
     numbers = [consensus[name] for name in ("reached", "without", "majority", "rounds")]
     numbers += [*consensus["by_round"].values(), *(changed[model] for model in made["models"])]

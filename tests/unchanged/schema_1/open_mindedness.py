@@ -1,4 +1,4 @@
-"""What schema 1 of open-mindedness said besides numbers: lists of names, and empty parts."""
+"""Values of schema 1 of open-mindedness besides numbers: lists of names, and empty parts."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _complete_issue(issue: Json) -> None:
         if issue.get(name) is None or ("same_letter" not in issue[name] and name != "pulls"):
             issue[name] = None
     issue["not_computed"] = {}
-    if why == "a table of counts does not have the templates: records do":
+    if why == "a table of counts does not distinguish templates; records do":
         issue["not_computed"] = dict.fromkeys(("pulls", "letter_baseline", "letter_all"), why)
     if issue["baseline"]["tied"] is None:
         issue["baseline"] = None
@@ -146,6 +146,6 @@ def where(path: list[str], names: Mapping[str, str]) -> tuple[str | None, str | 
         item, conditions = None, [names["item"]]
     if "issues" in path:
         parts.remove("issues")
-    if "conditions" in path and conditions == ["baseline"]:  # the name of a field beside it
+    if "conditions" in path and conditions == ["baseline"]:  # the name of a neighbouring field
         parts, conditions = ["conditions", "baseline", *parts[1:]], []
     return model, item, " / ".join(conditions) or None, ".".join(parts)

@@ -26,7 +26,7 @@ ALTERNATIVES: Mapping[str, frozenset[str]] = {
     "value": frozenset(_VALUES),
     "shift": frozenset(("suppression", "amplification", "asymmetry")),
 }
-"""What some names in lines may stand for."""
+"""Possible values of some names in lines."""
 
 FIELDS = frozenset(("experiment", "set", "part", "value", "shift"))
 """Names of keys that were also fields. In communities, experiments (`task`) were none; so were `inner` keys."""

@@ -75,10 +75,10 @@ class _EstimateWalk:
     def rows(
         self, value: Json, schema: Json, where: _NumberPath, holder: str, siblings: Collection[str] = ()
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of a value in the field `holder`; `siblings` are the fields beside it.
+        """The rows of a value in the field `holder`; `siblings` are its neighbouring fields.
 
-        A key that is no field names a measure if its object has fields too, or a field beside it has its name: so do
-        those of dictionaries that are written into the object around them, and those of standard deviations.
+        A key that is not a field names a measure if its object has fields too, or a neighbouring field has its name.
+        That is so for dictionaries that are written into the object around them, and for those of standard deviations.
         """
         if isinstance(value, list):
             yield from self._member_rows(value, self._resolve_schema(schema, value), where, holder)

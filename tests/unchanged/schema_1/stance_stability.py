@@ -20,7 +20,7 @@ Json = Any
 _SCHEMA = Path(__file__).with_name("stance-stability.json")
 """The JSON Schema of schema 1, by which `estimates()` built its rows."""
 _BESIDE = ("findings", "against_null", "judges", "labels")
-"""What the platform puts beside an analysis."""
+"""The keys that the platform adds to an analysis."""
 
 _ADDED = {"longest_run"}
 """Measures that schema 1 did not have."""
@@ -29,7 +29,7 @@ ALTERNATIVES = {
     name: frozenset(measure.name for measure in measures) - _ADDED
     for name, measures in (("measure", MEASURES), ("compared", COMPARED), ("related", RELATED))
 }
-"""What names in braces may stand for."""
+"""Possible values of names in braces."""
 
 _KINDS = ("temperatures", "domains", "orderings", "initial_beliefs", "debate_strengths")
 _COUNTS = ("pairs", "stance_changes", "reversals", "balanced_moves", "unclear_moves", "premise_changes", "turns")
@@ -39,7 +39,7 @@ _MEASURED = ("change_rate", "source_reuse", "chameleon")
 
 
 def complete(made: Json, document: Json) -> None:
-    """What schema 1 said besides the places that `stance-stability.csv` names."""
+    """Further values of schema 1 that `stance-stability.csv` does not name."""
     for name in (*_KINDS, "topics", "correlations", "judge_alone", "self_agreement"):
         made.setdefault(name, {})
     for name in ("temperature_variance", "by_turn", "bins", "faults"):

@@ -19,7 +19,7 @@ def test_keys_beside_fields_are_measures_where_none_are_declared() -> None:
     assert [row[3:5] for row in made] == [("neutral", "ranking.spearman"), ("biased", "ranking.spearman")]
 
 
-def test_members_of_a_list_are_told_apart_by_their_texts_and_by_numbers_where_they_must() -> None:
+def test_members_of_a_list_are_distinguished_by_their_texts_and_by_numbers_where_they_must() -> None:
     def number(value: float) -> dict[str, Any]:
         variant = {"estimate": value, "interval": [None, None], "n": 1, "method": "", "why": "few"}
         return {"leads": "plain", "plain": variant}

@@ -1,4 +1,6 @@
-"""What all five studies ask, of a model and of judges: requests with their seeds, identities, records and numbers."""
+"""All requests of the five studies, to a model and to judges: requests with their seeds, identities, records and
+numbers.
+"""
 
 from .cases import CASES, QUICK, make
 

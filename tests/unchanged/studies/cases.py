@@ -58,6 +58,7 @@ def _requests(study: str, *, judges: int = 1, **more: Any) -> Callable[[Path], J
                 model_args=dict.fromkeys(("m1", "m2")[: len(models)], _OWN) | dict.fromkeys(names, _JUDGE),
                 only=[overton.items.read(study)[0].id],
                 out=scratch / "run",
+                anyway=True,
                 **{**_DESIGNS[study], **more},
             )
         assert made.finished, made.manifest.stopped
@@ -146,7 +147,7 @@ _STORED = {
     "deliberation": ("deliberation-defaults", "deliberation-labels-single-value"),
     "even-handedness": ("even-handedness-defaults", "even-handedness-labels-single-even_handedness"),
 }
-"""Two runs of each study, of which people labelled the second."""
+"""Two runs of each study, the second with human labels."""
 
 
 CASES: dict[str, Callable[[Path], Json]] = {
@@ -168,6 +169,6 @@ QUICK = tuple(f"asked-{study}-null-conditions" for study in _DESIGNS)
 
 
 def make(name: str, scratch: Path) -> Json:
-    """What a case gives now, without the folder that it is in."""
+    """The results of a case now, without the folder that it is in."""
     made = json.dumps(CASES[name](scratch), ensure_ascii=False)
     return json.loads(re.sub(r"http://127\.0\.0\.1:\d+", "http://endpoint", made))

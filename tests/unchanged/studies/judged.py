@@ -1,4 +1,5 @@
-"""What is known of judges, by what it is of and never by its place in a document: the form of these documents is here.
+"""Results about judges, by their subjects and never by their place in a document; these documents have their form from
+here.
 
 A key joins its parts by ' | '. A number is its estimate, limits, n, method, and why there is none.
 """
@@ -29,7 +30,7 @@ def _controls(document: Json) -> _Found:
 
 
 def again(document: Json) -> Json:
-    """How labels given again agree with the first ones, by run, label and judge, and by what is compared."""
+    """The agreement of labels given again with the first ones, by run, label and judge, and by comparison."""
     return _rows(_again(document))
 
 

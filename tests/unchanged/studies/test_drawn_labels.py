@@ -1,4 +1,4 @@
-"""Rows for people to label are drawn as version 0.2.0 drew them: single rows, whole units and strata."""
+"""Rows for people to label are sampled as in version 0.2.0: single rows, whole units and strata."""
 
 from __future__ import annotations
 

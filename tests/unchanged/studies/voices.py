@@ -59,7 +59,7 @@ def listening() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def _reply(body: dict[str, Any]) -> dict[str, Any]:
-    """A reply that follows from the request alone; with token probabilities if they are asked for."""
+    """A reply that follows from the request alone, with token probabilities if the request has them."""
     text = _text(body, chance_of(json.dumps(body, sort_keys=True).encode()))
     choice: dict[str, Any] = {"finish_reason": "stop", "message": {"content": text}}
     if body.get("logprobs"):

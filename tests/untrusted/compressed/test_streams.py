@@ -1,4 +1,4 @@
-"""What is decompressed is what was compressed, or refused within little memory."""
+"""Decompressed data are the compressed ones, or refused within little memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_bomb_is_refused_before_it_takes_memory(limit, reason):
 
 
 @given(st.binary(min_size=1, max_size=300), st.data())
-def test_a_changed_byte_or_a_cut_gives_what_was_there_or_unreadable(content, data):
+def test_damaged_gzip_data_give_the_original_or_unreadable(content, data):
     body = bytearray(gzip.compress(content, mtime=0))
     place = data.draw(st.integers(0, len(body) - 1))
     body[place] ^= data.draw(st.integers(1, 255))
@@ -92,7 +92,7 @@ def test_frames_of_zstandard_come_out_one_after_another_however_they_are_cut(con
 
 
 @given(st.binary(min_size=1, max_size=300), st.data())
-def test_a_changed_byte_or_a_cut_of_zstandard_gives_what_was_there_or_unreadable(content, data):
+def test_damaged_zstandard_data_give_the_original_or_unreadable(content, data):
     body = bytearray(zstandard.ZstdCompressor().compress(content))
     place = data.draw(st.integers(0, len(body) - 1))
     body[place] ^= data.draw(st.integers(1, 255))

@@ -67,7 +67,7 @@ def test_of_members_with_one_name_the_last_counts(tmp_path: Path) -> None:
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_damaged_archive_gives_what_was_there_or_unreadable(data: st.DataObject, tmp_path: Path) -> None:
+def test_damaged_archive_gives_the_original_or_unreadable(data: st.DataObject, tmp_path: Path) -> None:
     real = data.draw(st.sampled_from([packed(MEMBERS), packed(MEMBERS, zipfile.ZIP_STORED), by_zstandard(b"x" * 99)]))
     (tmp_path / "z").write_bytes(data.draw(damaged(real)))
     try:
@@ -109,7 +109,7 @@ def encrypted(members: dict[str, bytes]) -> bytes:
     ],
     ids=["bomb", "liar", "encrypted", "lzma", "text"],
 )
-def test_what_is_refused_takes_little_memory_and_says_why(
+def test_refusing_an_archive_takes_little_memory_and_gives_the_reason(
     make: Callable[[dict[str, bytes]], bytes], said: str, tmp_path: Path
 ) -> None:
     (tmp_path / "z").write_bytes(make(MEMBERS))

@@ -16,6 +16,6 @@ def test_a_panic_is_reported_as_damage() -> None:
 
 
 @pytest.mark.parametrize("other", [KeyboardInterrupt, SystemExit, ValueError])
-def test_what_is_no_panic_goes_through(other: type[BaseException]) -> None:
+def test_other_exceptions_pass_through(other: type[BaseException]) -> None:
     with pytest.raises(other), panics_as_unreadable():
         raise other

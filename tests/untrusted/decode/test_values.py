@@ -31,14 +31,14 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_json_that_is_none_is_unreadable_and_says_why(name):
+def test_invalid_json_is_unreadable_with_the_reason(name):
     body, reason = BAD[name]
     with pytest.raises(Unreadable, match=reason):
         decode_json(body, anything)
 
 
 @pytest.mark.parametrize("text", ["a = ", "a = [" + "[" * 20_000, "a = 1\na = 2", "\0"])
-def test_toml_that_is_none_is_unreadable(text):
+def test_invalid_toml_is_unreadable(text):
     with pytest.raises(Unreadable):
         decode_toml(text)
 
@@ -105,5 +105,5 @@ def test_text_is_utf8_with_or_without_a_mark():
 
 
 @given(st.text(st.characters(codec="utf-8")))
-def test_what_was_encoded_is_read_as_it_was(text):
+def test_encoded_text_is_decoded_unchanged(text):
     assert decode_json(json.dumps([text]), anything) == [text]

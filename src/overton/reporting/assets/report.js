@@ -168,8 +168,17 @@ function fold() {
     if (event.target.closest("a") && !wide.matches) contents.open = false;
   });
   window.addEventListener("beforeprint", () => {
-    for (const one of document.querySelectorAll("details.limits, details.how, details.evidence, details.apart")) one.open = true;
+    const folded = "details.chapter, details.limits, details.how, details.evidence, details.apart";
+    for (const details of document.querySelectorAll(folded)) details.open = true;
   });
+}
+
+// Opens everything that folds the element which the address names, and the chapter itself if it is one.
+function reveal() {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target === null) return;
+  for (let box = target.closest("details"); box !== null; box = box.parentElement.closest("details")) box.open = true;
+  target.scrollIntoView();
 }
 
 // ------------------------------------------------------------------------------------------------------- downloads
@@ -192,6 +201,8 @@ document.querySelectorAll("main table").forEach(makeSortable);
 document.querySelectorAll("main table").forEach(addTools);
 document.querySelectorAll("figure").forEach(addDrawing);
 fold();
+reveal();
+window.addEventListener("hashchange", reveal);
 makeScrollable();
 window.addEventListener("resize", makeScrollable);
 document.addEventListener("toggle", makeScrollable, true);

@@ -1,4 +1,4 @@
-"""The forms of chart that studies draw with: dots and lines with intervals, bars of the parts of a whole, grids."""
+"""The types of charts for studies: dots and lines with intervals, stacked bars, grids."""
 
 from overton.studies.charts.axes import Axis, difference_axis
 from overton.studies.charts.bars import Bar, BarPart, bars

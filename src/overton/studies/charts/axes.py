@@ -1,4 +1,4 @@
-"""Axes that contain every number drawn along them, and the check that a finished chart keeps to its axes."""
+"""Axes that contain every number of their chart, and a check that a finished chart stays within its axes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from overton.statistics import Estimate
 from overton.studies.numbers import Kind
 
 _ROUNDING = 1e-9
-"""Share of an axis' length by which a sum of shares may pass its end: no more than floating-point error."""
+"""The fraction of an axis' length by which a value may lie beyond its end, because sums of proportions have
+floating-point errors."""
 
 
 @dataclass(frozen=True)
 class Axis:
     """A quantitative axis: its title with the unit, its range, the kind of number, and a value to mark with a line.
 
-    `low` and `high` are the least that the axis shows. Every form of chart widens it (`containing`) to its numbers and
-    the finite limits of their intervals: to the next multiple of `step`, or as far as needed if `step` is 0.
+    `low` and `high` are the ends of the smallest range that the axis shows. Every chart extends the axis (`containing`)
+    to the chart's numbers and the finite limits of their intervals. An extended end is at a multiple of `step`; with a
+    `step` of 0, it is at the outermost number or limit.
 
-    `anchors` are values to compare a number with, each with what would have it ('coin toss'): dashed lines with these
-    words above them.
+    `anchors` are values for comparison, each with its source ('coin toss'). Charts draw a dashed line at each value,
+    with the source above the line.
 
-    Shares and their differences keep their own scale here (0 to 1, -1 to 1); points are drawn times 100.
+    Proportions and their differences keep their own scale here (0 to 1, -1 to 1). Charts multiply by 100 to show
+    percentages and points.
     """
 
     title: str
@@ -42,7 +45,7 @@ class Axis:
         return 100 if self.kind == "points" else 1
 
     def containing(self, values: Iterable[float]) -> Axis:
-        """This axis, widened to contain the finite ones of these values, its mark and its anchors."""
+        """Extend this axis to all finite `values`, its mark and its anchors."""
         marked = [] if self.mark is None else [self.mark]
         inside = [*filter(isfinite, values), *marked, *(value for value, _ in self.anchors)]
         tolerance = _ROUNDING * (self.high - self.low)
@@ -55,33 +58,34 @@ class Axis:
 
 
 def _round_outwards(value: float, step: float, rounded: Any) -> float:
-    # One decimal more than a step has: 0.1 * 3 is above 0.3.
+    # Rounding to 9 digits removes floating-point errors: 0.1 * 3 is above 0.3.
     return round(rounded(round(value / step, 9)) * step, 9) if step else value
 
 
 def finite_ends(estimates: Iterable[Estimate]) -> list[float]:
-    """The values and limits of these estimates that are numbers."""
+    """The finite values and limits of these estimates."""
     return [end for estimate in estimates for end in (estimate.value, estimate.low, estimate.high) if isfinite(end)]
 
 
 def drawn_interval(estimate: Estimate, axis: Axis) -> tuple[float, float]:
-    """The ends of an interval's line on an axis that contains it: the value twice if there is no interval, and the end
-    of the axis where a limit is infinite."""
+    """The ends of an interval's line on an axis that contains the interval. Without an interval, both ends are the
+    value. An infinite limit becomes the end of the axis."""
     low, high = (estimate.value if isnan(limit) else limit for limit in (estimate.low, estimate.high))
     return axis.low if low == -inf else low, axis.high if high == inf else high
 
 
 def difference_axis(title: str, estimates: Iterable[Estimate]) -> Axis:
-    """An axis for differences of shares: zero in the middle and marked, as wide as the intervals need."""
+    """An axis for differences of proportions: zero is in the middle and marked, and the intervals determine the
+    width."""
     needed = max(map(abs, finite_ends(estimates)), default=0.0)
     reach = next((limit for limit in (0.1, 0.25, 0.5, 0.75, 1.0) if needed <= limit), needed)
     return Axis(f"{title} (percentage points)", -reach, reach, "points", mark=0)
 
 
 def check_contained(view: Mapping[str, Any], values: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `ChartError` if a number of `values` lies outside the scale along which the view of Vega-Lite draws it.
+    """Raise `ChartError` if a number of `values` lies outside its scale in the Vega-Lite view.
 
-    Positions share the scale of their direction in all layers; a colour has that of its own layer.
+    All layers share one scale for x and one for y. Each layer has its own colour scale.
     """
     layers = [layer["encoding"] for layer in view.get("spec", view).get("layer", ())]
     for direction in ("x", "y"):

@@ -1,4 +1,4 @@
-"""Bars of shares that make up a whole, part by part: for parts in an order, such as rounds."""
+"""Stacked bars whose parts make up a whole, for ordered parts such as rounds."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 
 _BAR_PIXELS = 30
 _FIRST_COLOUR, _LAST_COLOUR, _REST_COLOUR = (13, 86, 96), (190, 219, 222), "#d9dcdf"
-"""The first part's colour and the last one's, and that of the part outside the order."""
+"""The colours of the first part, of the last part, and of the part outside the order."""
 
 
 @dataclass(frozen=True)
 class BarPart:
-    """A part of every bar: its name for the legend, a short one for the bar; `rest` if it is outside the order."""
+    """A part of every bar, with its name for the legend and a short name for the bar. `rest` marks a part outside the
+    order."""
 
     name: str
     short: str
@@ -50,7 +51,8 @@ class BarPart:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its row, the share of each part from 0 to 1, in the parts' order, its panel if there are several."""
+    """One bar: its row, the proportion of each part (0 to 1, in the parts' order), and its panel if the chart has
+    several."""
 
     row: str
     shares: tuple[Estimate, ...]
@@ -59,7 +61,7 @@ class Bar:
 
 @form
 def bars(all_: Sequence[Bar], parts: Sequence[BarPart], title: str, *, panels: Sequence[str] = ()) -> dict[str, Any]:
-    """The bars as a Vega-Lite specification; each part's short name and share are written in it if they fit.
+    """The bars as a Vega-Lite specification. Each part's short name and proportion are printed on it if they fit.
 
     The axis goes to 100%, or to the longest bar if that is longer.
     """
@@ -116,7 +118,8 @@ def _part_lengths(bar: Bar) -> list[float]:
 
 
 def _describe_bars(all_: Sequence[Bar], parts: Sequence[BarPart]) -> str:
-    """How far the first part reaches: one number for each bar says more than the extremes over all parts."""
+    """A summary of the first part's proportions. One number for each bar tells more than the extremes over all
+    parts."""
     first = parts[0].name
     values = [Value(bar.shares[0].value, "", ", ".join(filter(None, (bar.row, bar.panel)))) for bar in all_]
     reach = describe_values([value for value in values if not isnan(value.value)], "share")
@@ -124,7 +127,7 @@ def _describe_bars(all_: Sequence[Bar], parts: Sequence[BarPart]) -> str:
 
 
 def _colours(parts: Sequence[BarPart]) -> list[str]:
-    """From dark to light in the parts' order, and grey for the rest."""
+    """The parts' colours: from dark to light in the parts' order, and grey for a part outside the order."""
     ordered = [part for part in parts if not part.rest]
     steps = max(1, len(ordered) - 1)
     ramp = iter([_mix_colour(index / steps) for index in range(len(ordered))])

@@ -1,4 +1,4 @@
-"""Dots with intervals, one row each: the form of every estimate that is drawn."""
+"""Dots with intervals, one row each: the chart for most estimates."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 
 _MANY_ROWS = 30
 _SERIES_PIXELS, _GAP_PIXELS = 14, 10
-"""Pixels that a series takes in a row whose name is above it, and pixels between such rows."""
+"""The height of a series in pixels, in rows with their name above, and the pixels between such rows."""
 _SHAPES: tuple[str, ...] = (
     *("circle", "square", "diamond", "triangle-up", "cross"),
     *("triangle-down", "triangle-right", "triangle-left", "M-1,-.35L1,-.35L1,.35L-1,.35Z"),
 )
 _TURN = 4
 _TICK_FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": "f"}
-"""Without digits: Vega then writes as many as distinguish the ticks, where a fixed number would round them."""
+"""The formats of tick labels. They set no number of digits, so Vega writes as many digits as are needed to distinguish
+the ticks. A fixed number of digits would round the labels."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Dot:
-    """An estimate to draw: its row, its series (an index), its panel if a chart has several, more for its tip.
+    """An estimate to draw: its row, its series (an index), its panel if a chart has several, and details for its
+    tooltip.
 
-    `star` is written to the right of it, such as the mark of a test.
+    `star` is written to the right of the dot, such as the mark of a test.
     """
 
     row: str
@@ -72,7 +74,8 @@ class Dot:
 
 
 def series_of(names: Sequence[str]) -> list[Series]:
-    """Series of which no two have the same colour and shape: up to nine differ in both, up to 81 in one of them."""
+    """Series with different pairs of colour and shape. With at most nine series, all colours differ and all shapes
+    differ; with at most 81, all pairs differ."""
     return [
         Series(name, SERIES[index % len(SERIES)], _SHAPES[turned(index, len(_SHAPES))])
         for index, name in enumerate(names)
@@ -80,9 +83,11 @@ def series_of(names: Sequence[str]) -> list[Series]:
 
 
 def turned(index: int, count: int) -> int:
-    """Which of so many shapes (or dashes) a series has: each time that the colours repeat, another one goes with each.
+    """The index of a series' shape or dash, from 0 to `count` - 1. Each time the colours repeat, the shapes are rotated
+    by `_TURN`, so that a colour gets another shape.
 
-    Colours are as many, and the turn has no divisor in common with their number: pairs repeat only after all of them.
+    The numbers of colours and shapes are equal. This number and `_TURN` have no common divisor above 1, so a pair of
+    colour and shape repeats only after all pairs were used.
     """
     return (index + _TURN * (index // count)) % count
 
@@ -99,8 +104,8 @@ def dots(
 ) -> dict[str, Any]:
     """The points as a Vega-Lite specification: series side by side in each row, panels one above the other.
 
-    The axis is widened to every value and finite limit; an interval with an infinite limit is drawn to the axis' end.
-    Long names of rows are cut in the middle, or with `wrap` broken into lines.
+    The axis is extended to every value and finite limit; an interval with an infinite limit is drawn to the axis' end.
+    Long row names are truncated in the middle. With `wrap`, they are broken into lines instead.
     """
     import altair as alt
 
@@ -122,7 +127,7 @@ def dots(
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=shown, **band), axis=row_axis(shown, step / 2))
     shared: dict[str, Any] = {"y": y}
     if len(series) > 1 or are_names_above():
-        # Sorted on purpose: by default Vega-Lite uses the colours' order, and writes their names into an expression.
+        # Sort explicitly: by default Vega-Lite uses the colours' order, and writes names of series into an expression.
         within: dict[str, Any] = {"range": [lines, step - _GAP_PIXELS]} if are_names_above() else {}
         shared["yOffset"] = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
     stars = [_stars()] if any(point.star for point in drawn) else []
@@ -149,7 +154,7 @@ def dots(
 
 
 def _row_heights(labels: Sequence[str], series: int) -> tuple[int, int]:
-    """The pixels of a row, and of its name if that is above it."""
+    """The height of a row in pixels, and the height of its name if the name is above the row (otherwise 0)."""
     lines = label_height(labels)
     if are_names_above():
         return lines + _SERIES_PIXELS * series + _GAP_PIXELS, lines
@@ -172,7 +177,8 @@ def _tip(point: Dot, series: Sequence[Series], kind: Kind) -> str:
 
 
 def _add_anchors(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
-    """A layered chart with the axis' anchors beneath its marks, each drawn once, and its legend above their words."""
+    """Add the axis' anchors to a layered chart. They are drawn beneath the marks, once each. The legend moves above
+    their words."""
     if not axis.anchors:
         return unit
     inner: dict[str, Any] = {name: unit[name] for name in ("layer", "encoding") if name in unit}
@@ -198,7 +204,7 @@ def _add_anchors(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
 
 
 def _place_anchors(axis: Axis, width: float) -> Iterator[tuple[float, str, str, int]]:
-    """Each anchor's value, words, their alignment, and the line from below that they are on, so that none collide."""
+    """Each anchor's value, words, alignment and line (counted from below). The words do not overlap."""
     ends = list[float]()
     for value, words in sorted(axis.anchors):
         wide, x = CHARACTER * len(words), width * (value - axis.low) / (axis.high - axis.low)
@@ -253,7 +259,8 @@ def _stars() -> Any:
 
 
 def colour(series: Sequence[Series], **marks: Any) -> alt.Color:
-    """Each series in its colour, with a legend if there are several; `marks` say how the legend draws them."""
+    """A colour for each series, with a legend if there are several series. `marks` are settings of the legend's
+    symbols."""
     import altair as alt
 
     names = [entry.name for entry in series]
@@ -262,7 +269,7 @@ def colour(series: Sequence[Series], **marks: Any) -> alt.Color:
 
 
 def legend(names: Sequence[str], **marks: Any) -> alt.Legend | None:
-    """The names of series, in as many columns as fit; None for a single one, which needs none."""
+    """A legend with the names of series, in as many columns as fit; None for a single series."""
     import altair as alt
 
     longest = max(map(len, names), default=0)
@@ -271,11 +278,11 @@ def legend(names: Sequence[str], **marks: Any) -> alt.Legend | None:
 
 
 _SYMBOL_PIXELS = 36
-"""Pixels that a legend's symbol takes, with the space around it."""
+"""The width of a legend's symbol in pixels, with the space around it."""
 
 
 def _x_axis(axis: Axis, rows: int) -> alt.Axis:
-    """Below the rows; above them if they are too many to see both ends at once."""
+    """The x axis below the rows, or above them if there are too many rows to see both ends at once."""
     import altair as alt
 
     at = f"abs(datum.value - {float((axis.mark or 0) * axis.factor)!r}) < 1e-9"

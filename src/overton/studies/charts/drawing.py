@@ -1,6 +1,6 @@
-"""Helpers of all forms of chart: labels that fit the layout, and a specification with its data beside it.
+"""Helpers for all types of charts: labels that fit the layout, and a specification with its data.
 
-Text from items and models enters a specification as data only, never as a field's name or in an expression.
+Text from items and models enters a specification only as data, never as a field's name or in an expression.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ View = dict[str, Any]
 """A view of Vega-Lite, of one or several layers."""
 
 CHARACTER = 7.6
-"""Pixels of a character in any font: the page's may be wider than the one that the chart was laid out with."""
+"""The width of a character in pixels, enough for any font. The page's font may be wider than the font with which the
+chart was laid out."""
 
 PADDING = 16
-"""Pixels to the left and right of a drawing, together."""
+"""The sum of the pixels to the left and to the right of a drawing."""
 
 LINE_PIXELS = 16
 _END_CHARACTERS = 23
@@ -34,7 +35,7 @@ _PAGE_KEYS = ("$schema", "config")
 
 
 def shortened(names: Iterable[str], limit: int = 0) -> dict[str, str]:
-    """Names cut in the middle if longer than `limit` (by default the room for names of rows); both ends stay, and
+    """Names truncated in the middle if longer than `limit` (by default the space for row names). Both ends stay, and
     different names stay different."""
     limit = min(limit or current_layout().characters, current_layout().most)
     end = min(_END_CHARACTERS, 3 * limit // 5)
@@ -44,8 +45,8 @@ def shortened(names: Iterable[str], limit: int = 0) -> dict[str, str]:
 
 
 def wrapped(names: Iterable[str], limit: int = 0) -> dict[str, str]:
-    """Names broken at spaces into lines of at most `limit` characters (by default those of the layout), else cut as
-    by `shortened`."""
+    """Names broken at spaces into lines of at most `limit` characters (by default those of the layout). Words that are
+    too long are truncated as by `shortened`."""
     limit = limit or current_layout().characters
     broken = {name: "\n".join(textwrap.wrap(name, limit, break_long_words=False)) for name in names}
     cut = shortened(broken, limit)
@@ -56,8 +57,8 @@ def wrapped(names: Iterable[str], limit: int = 0) -> dict[str, str]:
 
 
 def row_names(names: Iterable[str], *, wrap: bool = True) -> dict[str, str]:
-    """Names of rows as they are drawn: in lines, or cut; all with as many lines if they are above their rows, so that
-    each ends just above its own."""
+    """Row names as displayed in the chart: broken into lines, or truncated. Names above their rows all have the same
+    number of lines, so that each name ends just above its own row."""
     shown = wrapped(names) if wrap else shortened(names)
     if not are_names_above():
         return shown
@@ -71,7 +72,7 @@ def label_height(labels: Iterable[str]) -> int:
 
 
 def extent(labels: Iterable[str]) -> int:
-    """The pixels beside the rows that their labels take: none if they are above them."""
+    """The width of the labels left of the rows in pixels; 0 if the labels are above the rows."""
     longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
     return min(current_layout().beside, int(CHARACTER * longest) + 8)
 
@@ -82,7 +83,7 @@ def are_names_above() -> bool:
 
 
 def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
-    """The names of rows: beside them, or starting `up` pixels above the middle of each."""
+    """The axis with row names, which are left of the rows, or start `up` pixels above the middle of each row."""
     import altair as alt
 
     lines: dict[str, Any] = {"labelExpr": "split(datum.label, '\\n')"} if any("\n" in label for label in labels) else {}
@@ -95,19 +96,19 @@ def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
 
 
 def titled(title: str) -> str | list[str]:
-    """An axis' title, in lines if the layout is too narrow for one."""
+    """An axis' title, broken into lines if the layout is too narrow for one line."""
     lines = textwrap.wrap(title, current_layout().characters)
     return lines if are_names_above() and len(lines) > 1 else title
 
 
 def fitted(made: dict[str, Any]) -> dict[str, Any]:
-    """A specification of one view as wide as the layout, including everything beside its plot."""
+    """A specification of one view that is as wide as the layout, with axes and legends included."""
     return {**made, "width": current_layout().width, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def form(draw: Callable[P, View]) -> Callable[P, View]:
-    """A form of chart, drawn without Altair's check of each part, which takes longer than all else: tests check whole
-    specifications."""
+    """Make a function draw its chart without Altair's validation of each part, which takes most of the drawing time.
+    Tests validate whole specifications instead."""
 
     @wraps(draw)
     def draw_unchecked(*args: P.args, **how: P.kwargs) -> View:
@@ -126,9 +127,11 @@ def layered(
     shared: Mapping[str, Any] | None = None,
     independent: Sequence[str] = (),
 ) -> View:
-    """The layers as one view: with `shared` channels, and those that are `independent` scaled in each layer by itself.
+    """The layers as one view. All layers have the channels `shared`. For each channel in `independent`, every layer has
+    its own scale.
 
-    They are put together here: Altair would copy all of them some forty times, which took half of a report's time.
+    This function combines the layers, because Altair would copy them about forty times. Those copies took half of the
+    time needed for a report.
     """
     import altair as alt
 
@@ -143,14 +146,14 @@ def layered(
 
 
 def in_panels(view: View, *, wide: float = 0, columns: int = 1, spacing: int = 18) -> View:
-    """The view once for each panel of its data, in the order that the data gives: one above the other, or in columns.
-    Names of panels take the layout's width, or as much as `wide` says."""
+    """Repeat the view for each panel of its data, in the data's order: one above the other, or in columns. The width of
+    a panel's name is limited to `wide`, by default to the layout's width."""
     import altair as alt
 
     header = alt.Header(
         labelAnchor="start", labelOrient="top", labelLimit=wide or current_layout().width - PADDING, title=None
     )
-    # By number: to sort by name, Vega-Lite writes the names into an expression.
+    # Sort by number: to sort by name, Vega-Lite writes the names into an expression.
     panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
     made = alt.Chart().mark_point().encode(facet=panel).to_dict(validate=False)
     page = {name: view[name] for name in _PAGE_KEYS}
@@ -159,7 +162,7 @@ def in_panels(view: View, *, wide: float = 0, columns: int = 1, spacing: int = 1
 
 
 def specification(view: View, values: list[dict[str, Any]], says: str = "") -> View:
-    """The view with `values` as the data of all its layers, and what it `says` in numbers.
+    """The view with its data: all layers use `values`. `says` is a summary of these numbers.
 
     Raises `ChartError` if a value lies outside its axis.
     """

@@ -33,12 +33,13 @@ _ROW_PIXELS = 21
 _MIN_COLUMN_PIXELS, _MAX_COLUMN_PIXELS = 34, 84
 _SLANT_DEGREES, _MAX_SLANTED_PIXELS, _MAX_UPRIGHT_PIXELS = 35, 300, 150
 INKS = ("#101418", "#fefefe")
-"""The colour of text on a light cell, and on a dark one."""
+"""The colours of text on a light cell and on a dark cell."""
 
 
 @dataclass(frozen=True)
 class GridCell:
-    """A cell of a grid; `text` is drawn in it, `tip` says what it is, `framed` draws a border around it."""
+    """A cell of a grid. The chart draws `text` in it, and a border around it if `framed` is true. `tip` is the
+    tooltip."""
 
     row: str
     column: str
@@ -50,7 +51,7 @@ class GridCell:
 
 @dataclass(frozen=True)
 class _ColourScale:
-    """How values become colours: the ends of the scale, its colours, and how the legend writes numbers."""
+    """A colour scale for values: its ends, its colours, and the format of numbers in the legend."""
 
     low: float
     high: float
@@ -63,7 +64,7 @@ class _ColourScale:
         return replace(self, low=axis.low, high=axis.high)
 
     def is_dark(self, value: float) -> bool:
-        """Whether the cell is so dark that its number has to be light; two-sided scales are dark at both ends."""
+        """Whether the cell is so dark that its number must be light. Two-sided scales are dark at both ends."""
         place = (value - self.low) / (self.high - self.low)
         return place > 0.62 if len(self.colours) == 4 else abs(place - 0.5) > 0.36
 
@@ -84,8 +85,8 @@ def grid(
     scale: Literal["score", "pro", "correlation"],
     title: str,
 ) -> dict[str, Any]:
-    """The boxes as a Vega-Lite specification; `title` names the scale of colours, which is widened to all values. If
-    the layout is too narrow for all columns, the drawing is wider than it."""
+    """The boxes as a Vega-Lite specification. `title` names the colour scale, which is extended to all values. If the
+    layout is too narrow for all columns, the drawing is wider than the layout."""
     import altair as alt
 
     shade = _COLOUR_SCALES[scale].containing(box.value for box in boxes)
@@ -110,8 +111,8 @@ def grid(
 
 
 def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]:
-    """The scale and the axis of rows of cells of such a height, and the pixels from one to the next: their names are
-    beside them, or above them if the layout is narrow."""
+    """The scale, the axis, and the distance between rows in pixels, for cells that are `height` pixels high. Row names
+    are left of the rows, or above them if the layout is narrow."""
     import altair as alt
 
     if not are_names_above():
@@ -124,7 +125,7 @@ def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]
 
 
 def _column_width(labels: Sequence[str], beside: int) -> int:
-    """The pixel width of a column, so that the slanted names of all of them fit into the layout."""
+    """The pixel width of a column with which the slanted names of all columns fit into the layout."""
     free = current_layout().width - PADDING - beside
     if are_names_above():
         return max(_MIN_COLUMN_PIXELS, min(_MAX_COLUMN_PIXELS, free // max(1, len(labels))))
@@ -177,7 +178,7 @@ def _frame_colour() -> alt.Stroke:
 
 
 def _column_axis(labels: Sequence[str], width: int) -> alt.Axis:
-    """Names level if they fit, otherwise slanted, or upright if the layout is narrow."""
+    """The axis with column names: level if they fit, otherwise slanted, or upright if the layout is narrow."""
     import altair as alt
 
     bare: dict[str, Any] = {"orient": "top", "ticks": False, "domain": False, "grid": False}

@@ -1,4 +1,4 @@
-"""Lines through estimates with intervals: re-use by turn, scores by bins, densities."""
+"""Lines through estimates with intervals, for example re-use by turn, scores by bins, and densities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _HEIGHT, _PANEL_HEIGHT = 260, 170
 _BESIDE, _BETWEEN = 64, 22
-"""Pixels that an axis takes beside its plot, and between panels."""
+"""The pixels of an axis next to its plot, and the pixels between panels."""
 _MARKS = {"symbolStrokeWidth": 2}
 """Lines in a legend are as wide as in the chart."""
 _DASHES = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 5], [1, 3], [12, 2], [8, 2, 2, 2, 2, 2], [3, 6])
@@ -39,7 +39,8 @@ _DASHES = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 5], [1, 3], [12, 2], [8, 2
 
 @dataclass(frozen=True)
 class LinePoint:
-    """An estimate at `x`: its series (an index), its panel if there are several, and its tooltip about `x`."""
+    """An estimate at `x`: its series (an index), its panel if the chart has several, and a text about `x` for its
+    tooltip."""
 
     x: float
     series: int
@@ -59,10 +60,11 @@ def lines(
     marks: bool = True,
     apart: float = 0,
 ) -> dict[str, Any]:
-    """The points as a Vega-Lite specification: one line per series, with intervals and marks unless `marks` is off.
+    """The points as a Vega-Lite specification: one line per series. Without `marks`, the lines have neither intervals
+    nor marks.
 
-    Series are drawn `apart` from each other, so that intervals at the same x can be distinguished. Both axes are
-    widened to what is drawn along them.
+    `apart` is the horizontal distance between neighbouring series, so that intervals at the same x can be
+    distinguished. Both axes are extended to everything that the chart shows.
     """
     known, headers = shortened([line.name for line in series], 48), shortened(panels, 50)
     used = [line for index, line in enumerate(series) if any(point.series == index for point in points)]
@@ -124,7 +126,7 @@ def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
             y=alt.Y("value:Q", title=titled(y.title), scale=_scale(y), axis=_axis(y)),
             color=colour(series, **_MARKS),
             order=alt.Order("x:Q"),
-            # A line has one description: its series.
+            # A line can have only one description, so the name of the series is used.
             description=alt.Description("series:N"),
             **channel,
         )

@@ -1,4 +1,4 @@
-"""The content of a chart, in a few numbers for its title: how far its values reach, and whose the extremes are."""
+"""A summary of a chart's values for its title: the smallest and the largest value, each with the name of its row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _MAX_CHARACTERS = 60
 
 @dataclass(frozen=True)
 class Value:
-    """A number that is drawn, on its own scale: its series ('' for the only one), and what else it describes."""
+    """A number in a chart, with its series ('' if there is only one) and the name of its row. Proportions are not
+    multiplied by 100."""
 
     value: float
     series: str
@@ -21,7 +22,8 @@ class Value:
 
 
 def describe_values(values: Sequence[Value], kind: Kind) -> str:
-    """From the lowest to the highest, each with what it describes; two series separately; '' for no values."""
+    """State the smallest and the largest value, each with the name of its row. Two series are listed separately. The
+    result is '' without values."""
     series = list(dict.fromkeys(value.series for value in values))
     if len(series) == 2:
         each = [(name, [value for value in values if value.series == name]) for name in series]

@@ -17,10 +17,10 @@ from overton.studies.deliberation.precision import BLOCKS
 from overton.studies.deliberation.protocol import conduct, trials
 from overton.studies.deliberation.record import DECISIONS, Record
 from overton.studies.deliberation.run_lists import PUBLISHED, list_in
-from overton.studies.measurement import UnreadRecords
+from overton.studies.measurement import Position, UnreadRecords
 from overton.studies.reproduction import of_printed
 from overton.studies.simulated import degenerate, late_respondent
-from overton.studies.study import Role, Study
+from overton.studies.study import Role, Study, late
 from overton.studies.study_report import StudyReport
 from overton.studies.warnings import judged_by, names_in, warn_refusals
 
@@ -51,18 +51,19 @@ def _answers(results: Results, analysis: Analysis) -> TrialTable:
 
 
 def _judges(results: Results) -> Iterator[str]:
-    """Who named values, and from which list if not the published one; nothing if nobody did."""
+    """Sentences about the judges of values, and about their list of values if it is not the published list. Empty if
+    there is no judge."""
     if results.answering("values"):
         yield from judged_by(results, "Judge of values", lambda run: names_in(run, "values"))
         if (values := list_in(results)) is not PUBLISHED:
-            yield f"The judge chose from the run's own list of {len(values)} values, not from the published 48."
+            yield f"The judge chose from the run's own list of {len(values)} values instead of the published 48."
 
 
 def _warnings(results: Results, analysis: Analysis) -> Iterator[str]:
     if any(dilemma.crowd is not None and dilemma.crowd.simulated for dilemma in results.items):
-        yield "Some of the crowds' verdicts are simulated: agreement with them says nothing about people."
+        yield "Some of the crowds' verdicts are simulated, so agreement with them is not agreement with people."
     if any(not run.roles.get("values") for run in results.runs):
-        yield "No judge named the values behind the explanations, so nothing is reported about values."
+        yield "No judge named the values behind the explanations, so the report has no numbers about values."
     yield from warn_refusals(results.records, "messages")
 
 
@@ -80,7 +81,7 @@ def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
 
 
 def _count_unread(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
-    """Messages whose verdict could not be read."""
+    """Count messages without a readable verdict."""
     came = records.filter(records["failure"].is_null())
     yield "answers_unread", came["verdict"].null_count(), came.height
 
@@ -92,26 +93,34 @@ def _agreed_share(records: Sequence[Record]) -> float:
     return sum(whole) / len(whole) if whole else nan
 
 
-_ALONE = "rest on the judge alone, with its errors"
+_ALONE = "depend on the judge alone and include its errors"
 
 REPORT = StudyReport(
     blocks=BLOCKS,
     measures=STUDY_MEASURES,
     claims=CLAIMS,
     summary=(
-        "Who changes their mind, who holds out, and which values are behind it, when models discuss everyday moral"
-        " dilemmas over several rounds."
+        "Which models change their verdicts, which hold out, and which values are behind the verdicts, when models"
+        " discuss everyday moral dilemmas over several rounds."
     ),
+    chapters={
+        "Do the models agree in the end?": ("consensus", "verdicts", "facets"),
+        "Who gives way?": ("changes", "choice", "order", "steering", "archetypes"),
+        "Which values do they name?": ("values", "inherited", "similarity"),
+        "Do they agree with people?": ("crowd",),
+    },
     sections=_sections,
     answers=_answers,
     subject="the values behind any model's verdicts",
-    form="a grammar held every message to its form, verdict first, so it always gave a verdict.",
+    form="constrained decoding put a verdict at the start of every message, so the model always gave a verdict.",
     kinds=(DECISIONS,),
     tables="a table of decisions (.parquet, .csv, .jsonl)",
     figures=_figures,
+    overview=late(f"{__name__}.layouts:overview"),
     value=_agreed_share,
     meaning="share of deliberations that end in consensus",
     columns=("deliberation", "round", "agent", "model", "verdict", "failure", "explanation"),
+    position=Position("verdict", by="agent"),
     judges=_judges,
     corrects=("value",),
     alone={
@@ -137,7 +146,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     title="Deliberation",
     question="Who changes their mind, who holds out, and why, when models discuss a dilemma over rounds?",
     roles=(
-        Role("agent", "Model at the table; the same model may have several seats", together=True),
+        Role("agent", "Model that takes part (the same model may take part several times)", together=True),
         Role(
             "values",
             "Model that names the values behind each explanation",

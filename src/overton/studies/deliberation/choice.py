@@ -1,4 +1,4 @@
-"""The choice model (equation 2, table 1) fitted to the decisions: its parameters as rows, in log-odds."""
+"""The choice model (equation 2, table 1), fitted to verdicts: its parameters as rows, in log-odds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from msgspec import structs
 
 from overton.errors import InputError
-from overton.statistics import NOT_COMPUTED, Estimate
+from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate
 from overton.statistics.arrays import Flags, Ints
+from overton.statistics.comparison import withhold_interval
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.deliberation.choice_model import (
     ALL_MODELS,
@@ -33,14 +34,16 @@ from overton.studies.results import Results
 from overton.studies.study_measures import TableRow
 
 ALL_GOALS = "all"
-"""In place of the goal of a fit to decisions without a goal, or with all goals together."""
+"""The goal's name in rows of a fit to all decisions together, or to decisions without a goal."""
 
 
 @dataclass(frozen=True)
 class GoalFit:
-    """The fit to the decisions with one goal, or with all; None, with the reason, if there is none.
+    """The fit to the decisions with one goal, or with all goals.
 
-    `estimator` is the one that was used, or chosen if there is no fit.
+    `made` is None if there is no fit, and `why` is then the reason.
+
+    `estimator` is the estimator that was used. Without a fit, it is the requested estimator.
     """
 
     goal: str | None
@@ -52,7 +55,8 @@ class GoalFit:
 
 
 def choice_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
-    """The parameters of fits; also without malformed messages, if there are any."""
+    """The parameters of the fits. If some messages are malformed, the parameters of fits without these messages
+    follow."""
     talks, left = talks_of(frame), without_faults(results)
     fits = fit_choices(talks, how)
     yield from rows_of_fits(fits, how.level)
@@ -61,10 +65,11 @@ def choice_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iter
 
 
 def fit_choices(talks: Deliberations, how: DeliberationHow) -> list[GoalFit]:
-    """The fits for each goal, correctness first, with the chosen estimator; then with the others, if requested, whose
-    names are their variants.
+    """The fits for each goal, correctness first, with the chosen estimator.
 
-    Decisions of deliberations that have weights are not fitted, since the likelihood has none.
+    If requested, fits with the other estimators follow, with the estimator's name as the variant.
+
+    Deliberations with weights are not fitted, because the likelihood has no weights.
     """
     parts = [(goal, decisions_of(part)) for goal, part in _by_goal(talks, how.goals)]
     if talks.weight is not None:
@@ -80,8 +85,11 @@ def fit_choices(talks: Deliberations, how: DeliberationHow) -> list[GoalFit]:
 
 
 def fit_again(talks: Deliberations, first: Sequence[GoalFit], how: DeliberationHow) -> list[GoalFit]:
-    """The fits to other verdicts in the same deliberations, each with the estimator of the `first` fit for its goal:
-    numbers shown side by side must differ in the verdicts alone."""
+    """Fits to other verdicts in the same deliberations.
+
+    Each goal keeps the estimator of its `first` fit, so that numbers of the two fits differ only because of their
+    verdicts.
+    """
     used = (structs.replace(how, estimator=found.estimator) for found in first if found.variant == "plain")
     return [
         replace(_fit_goal(goal, decisions_of(part), fitting, against=False), variant="without_faults")
@@ -101,10 +109,10 @@ def _by_goal(talks: Deliberations, goals: str) -> Iterator[tuple[str | None, Par
 
 
 def decisions_of(part: Part) -> Decisions:
-    """The part's verdicts as the choice model takes them.
+    """Convert verdicts to the decisions that the choice model explains.
 
-    A verdict that could not be read does not count as a decision, nor as one that others heard. In the next round its
-    agent has no verdict of its own to keep.
+    A verdict that could not be read counts neither as a decision nor as a verdict that others received. In the next
+    round, the agent that gave it has no verdict of its own to keep.
     """
     talks = part.talks
     verdict = talks.verdict[part.rows].swapaxes(1, 2)  # in the order of speaking: [deliberations, rounds, seats]
@@ -124,7 +132,7 @@ def decisions_of(part: Part) -> Decisions:
 
     before = np.maximum(verdict[row, round_ - 1, seat], NONE)
     models = np.unique(talks.model[part.rows][(talks.message[part.rows] >= 0).any(2)])
-    # Dilemmas are in the order of their numbers' text: the published estimator draws them by their places.
+    # Sort dilemmas by their codes as text, because the published estimator samples them by index.
     place = np.argsort(np.argsort(np.arange(len(talks.dilemmas)).astype(str)))
     return Decisions(
         model=np.searchsorted(models, talks.model[part.rows[row], seat]).astype(np.int64),
@@ -140,7 +148,10 @@ def decisions_of(part: Part) -> Decisions:
 
 
 def _fit_goal(goal: str | None, decisions: Decisions, how: DeliberationHow, **slow: Any) -> GoalFit:
-    """A fit; fits shown beside another omit, by `slow`, what takes several fits."""
+    """Fit the decisions.
+
+    `slow` are arguments of `fit`. For fits shown for comparison, they switch off results that take several fits.
+    """
     try:
         made = fit(decisions, estimator=how.estimator, conformity=how.conformity, level=how.level, **slow)
     except InputError as error:
@@ -149,11 +160,14 @@ def _fit_goal(goal: str | None, decisions: Decisions, how: DeliberationHow, **sl
 
 
 def rows_of_fits(fits: Iterable[GoalFit], level: float) -> Iterator[EstimateRow | TableRow]:
-    """The parameters of fits: `inertia` and `preference` by model (and verdict), `conformity_previous` to earlier
-    rounds and `conformity_within` the round for all models together or by model, and spreads of random effects.
+    """Rows for the parameters of fits.
 
-    The table 'parameters' has their standard errors and odds ratios, 'fits' what was fitted to which decisions, and
-    'fit_notes' the warnings of fits.
+    `inertia` is by model, and `preference` by model and verdict. `conformity_previous` (to earlier rounds) and
+    `conformity_within` (the current round) are for all models together or by model. Standard deviations of random
+    effects follow.
+
+    The table 'parameters' has standard errors and odds ratios. 'fits' has the estimator and decisions of each fit, and
+    'fit_notes' its warnings.
     """
     for found in fits:
         yield TableRow("fits", _fit_cells(found))
@@ -165,7 +179,7 @@ def rows_of_fits(fits: Iterable[GoalFit], level: float) -> Iterator[EstimateRow 
 
 
 def _place(found: GoalFit) -> Cells:
-    """Which rows are of a fit."""
+    """The columns that identify the rows of a fit."""
     return {"facet": "goal", "condition": found.goal or ALL_GOALS, "variant": found.variant}
 
 
@@ -189,7 +203,7 @@ def _fit_cells(found: GoalFit) -> Cells:
 
 
 def _parameters(found: GoalFit, level: float) -> Iterator[tuple[dict[str, Any], Estimate, Cells]]:
-    """What each parameter is (columns of its row), its number, and what stands beside it."""
+    """The parameters of a fit. Each has the columns that identify it, its number, and further cells of its row."""
     made, goal = found.made, found.goal or ALL_GOALS
     if made is None:
         return
@@ -217,12 +231,27 @@ def _parameters(found: GoalFit, level: float) -> Iterator[tuple[dict[str, Any], 
         is_spread = name.endswith("_spread")
         why = (NOT_COMPUTED if isnan(coefficient.estimate) else "") + coefficient.reason if coefficient.reason else ""
         how = why or ("Wald, of the logarithm" if is_spread else method)
-        number = Estimate(coefficient.estimate, *coefficient.interval, made.n, how, level)
+        number = withhold_strange_limits(Estimate(coefficient.estimate, *coefficient.interval, made.n, how, level))
         yield (
             fields,
             number,
             {"se": _known(coefficient.se), "odds_ratio": None if is_spread else _known(coefficient.odds_ratio)},
         )
+
+
+_STRANGE = (
+    f"{NO_INTERVAL}the refits of the published estimator stop after fewer steps than its fit, so that their percentiles"
+    " leave out the estimate itself"
+)
+
+
+def withhold_strange_limits(number: Estimate) -> Estimate:
+    """Withhold the interval if the number lies outside it."""
+    return (
+        number
+        if isnan(number.low) or number.low <= number.value <= number.high
+        else withhold_interval(number, _STRANGE)
+    )
 
 
 def _known(value: float) -> float | None:

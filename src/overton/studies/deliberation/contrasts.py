@@ -1,6 +1,5 @@
-"""Shares and means that are no means of units as rows, and two of them compared: the paper's tests, and their paired
-counterparts.
-"""
+"""Proportions and means that are not averages over units, differences between two such numbers, the paper's tests, and
+paired tests."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from overton.studies.frame import EstimateRow
 from overton.studies.study_measures import TableRow
 
 NOTHING = "nothing was observed"
-"""Why an estimate has no value: its denominator is empty."""
+"""The reason for an estimate without value: its denominator is empty."""
 _PROPORTIONS = "two-proportion z"
 _MCNEMAR = "McNemar, exact, over dilemmas"
 _MANN_WHITNEY = "Mann-Whitney U"
@@ -31,7 +30,10 @@ _SIGNED_RANK = "Wilcoxon signed-rank, over dilemmas"
 
 
 class Where(NamedTuple):
-    """What a number is of, as in the table of estimates; a difference is from `against`."""
+    """The subject of a number, as in the table of estimates.
+
+    For a difference, `against` is the condition whose number is subtracted.
+    """
 
     measure: str
     model: str | None = None
@@ -40,7 +42,7 @@ class Where(NamedTuple):
     against: str | None = None
 
     def row(self, number: Estimate, clusters: int, p: float | None = None) -> EstimateRow:
-        """Its row."""
+        """The row of a number about this subject."""
         return EstimateRow(**self._asdict(), number=number, clusters=clusters, p=p)
 
 
@@ -50,7 +52,7 @@ def rows_of(
     nothing: str = NOTHING,
     within: Range = SHARE,
 ) -> Iterator[EstimateRow]:
-    """A row for each of the K numbers of sums [dilemmas, K]."""
+    """Yield a row for each of the K ratios of sums [dilemmas, K]."""
     found = resampling.ratios((counts for _, counts in sums), nothing, within)
     for (places, counts), numbers in zip(sums, found, strict=True):
         for where, number, clusters in zip(places, numbers, _clusters(counts), strict=True):
@@ -58,7 +60,7 @@ def rows_of(
 
 
 def _clusters(counts: ClusterSums) -> list[int]:
-    """How many dilemmas are behind each of the K numbers."""
+    """The number of dilemmas behind each of the K ratios."""
     many = np.count_nonzero(counts.below.reshape(len(counts.below), -1), axis=0)
     every: list[int] = np.broadcast_to(many, counts.above.reshape(len(counts.above), -1).shape[1]).tolist()
     return every
@@ -66,11 +68,12 @@ def _clusters(counts: ClusterSums) -> list[int]:
 
 @dataclass(frozen=True)
 class Contrast:
-    """K shares of two groups, `first` and `second` [dilemmas, K], or two means with every observation.
+    """Two groups to compare. `first` and `second` [dilemmas, K] are K proportions of each group, or one mean of each
+    group.
 
-    `places` say what each difference is: the second group's number against the first's. `sides` say what both numbers
-    of a single difference are, if they have rows nowhere else. `observed` are both sides' observations if means are
-    compared.
+    `places` say what each difference is about; a difference is the second group's number minus the first's. For a
+    single difference, `sides` say what the two compared numbers are about, if these numbers have no rows elsewhere.
+    `observed` has all observations of both groups if means are compared.
     """
 
     places: Sequence[Where]
@@ -83,13 +86,14 @@ class Contrast:
 def compare(
     resampling: Resampling, contrasts: Iterable[Contrast], *, corrected: bool = True
 ) -> Iterator[EstimateRow | TableRow]:
-    """The numbers of contrasts that say what these are, and the differences of every contrast, in order, as rows; and
-    two tests of each difference in the table 'tests'.
+    """Yield rows for the `sides` of contrasts, then the difference and two tests of every contrast.
 
-    A difference is over the same dilemmas if the groups share any. The 'unpaired' test is the paper's, which treats all
-    observations as independent; the 'paired' one, whose P value the row has, is its counterpart, which compares within
-    dilemmas. Tests are corrected for the number of comparisons made together (Holm 1979) unless these are separate
-    questions. There are no tests (NaN) of counts with weights.
+    Tests go into the table 'tests'.
+
+    If the groups share dilemmas, a difference is over the shared dilemmas. The 'unpaired' test is the paper's, which
+    treats all observations as independent. The 'paired' test compares within dilemmas; its p-value is also in the
+    difference's row. With `corrected`, tests are corrected for the number of comparisons made together (Holm 1979).
+    Weighted counts have no tests (NaN).
     """
     places: list[Where] = []
     clusters: list[tuple[int, int]] = []
@@ -101,7 +105,7 @@ def compare(
         for contrast in contrasts:
             places.extend(contrast.places)
             many = list(zip(_clusters(contrast.first), _clusters(contrast.second), strict=True))
-            # Rows of means count the dilemmas of their difference.
+            # A difference of means is over shared dilemmas, so the rows of both means count shared dilemmas, too.
             clusters.extend((min(both), min(both)) if contrast.observed else both for both in many)
             sides.extend([contrast.sides] * len(contrast.places))
             for unpaired, paired in _tests(contrast):
@@ -123,7 +127,7 @@ def compare(
 
 
 def _adjusted(tests: Sequence[tuple[str, float]]) -> list[tuple[float, int]]:
-    """P values corrected for the number of comparisons, and that number."""
+    """P values corrected for the number of comparisons, and the number of comparisons."""
     of = sum(not isnan(p) for _, p in tests)
     return [(p, of) for p in holm(p for _, p in tests)]
 
@@ -136,7 +140,7 @@ def _tests(contrast: Contrast) -> Iterator[tuple[tuple[str, float], tuple[str, f
     """The names and P values of the unpaired and of the paired test of each difference, two-sided."""
     (first, first_n, _), (second, second_n, _) = contrast.first, contrast.second
     names = (_PROPORTIONS, _MCNEMAR)
-    if contrast.first.many is not None:  # weighted counts are no sample for these tests
+    if contrast.first.many is not None:  # these tests need counts of independent cases, not weighted sums
         unpaired = paired = np.full(len(contrast.places), nan)
     elif contrast.observed is None:
         wide = [side.reshape(len(side), -1) for side in (first, second)]
@@ -152,7 +156,7 @@ def _tests(contrast: Contrast) -> Iterator[tuple[tuple[str, float], tuple[str, f
 
 
 def proportions(first: Floats, first_n: float, second: Floats, second_n: float) -> Floats:
-    """The two-proportion z test with a pooled variance (section 4.4), two-sided; NaN if a side has no cases."""
+    """The two-proportion z test with a pooled variance (section 4.4), two-sided; NaN if a group has no cases."""
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = np.asarray(first_n, float), np.asarray(second_n, float)
         pooled = (first + second) / (sizes[0] + sizes[1])
@@ -162,10 +166,10 @@ def proportions(first: Floats, first_n: float, second: Floats, second_n: float) 
 
 
 def mcnemar(first: Floats, first_n: Floats, second: Floats, second_n: Floats) -> Floats:
-    """McNemar's exact test over the dilemmas (first axis) that both sides have, two-sided; NaN if there is none.
+    """McNemar's exact test, two-sided, over the dilemmas (first axis) that both groups have; NaN without such dilemmas.
 
-    With one case per side and dilemma it is McNemar's; with several, a dilemma counts for the side with the higher
-    share, as in a sign test.
+    With one case per group and dilemma, this is McNemar's test in its usual form. With several cases, a dilemma counts
+    for the group with the higher proportion, as in a sign test.
     """
     both = (first_n > 0) & (second_n > 0)
     gap = np.where(both, second * first_n - first * second_n, 0)

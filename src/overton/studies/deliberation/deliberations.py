@@ -1,4 +1,5 @@
-"""Decisions as arrays (deliberations by seat by round), made from a table: where every measure starts."""
+"""Verdicts as arrays (deliberations by seat by round), made from a table. All measures are computed from these
+arrays."""
 
 from __future__ import annotations
 
@@ -26,13 +27,16 @@ from overton.studies.units import Units
 Masks = NDArray[np.uint64]
 
 INVALID, ABSENT = -1, -2
-"""Codes for a verdict that could not be read, and for a seat that does not exist or did not speak in a round."""
+"""Codes of verdicts.
+
+INVALID is an unreadable verdict. ABSENT is a seat that does not exist or did not speak in a round.
+"""
 
 
 class Setting(NamedTuple):
-    """Deliberations of one format and goal among the same models; `goal` is None if the table has none.
+    """Deliberations of one format and goal among the same models; `goal` is None if the table has no goals.
 
-    `agents` are the models in the order of speaking; sorted if all speak at once, or if orders are pooled.
+    `agents` are the models in the order of speaking; they are sorted if all speak at once, or if orders are pooled.
     """
 
     format: str
@@ -41,28 +45,31 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in the table of estimates."""
+        """The setting's name in the table of estimates."""
         return " / ".join(filter(None, (self.format, self.goal, " + ".join(self.agents))))
 
     @property
     def pooled(self) -> Setting:
-        """The same with all orders of speaking."""
+        """The setting that pools all orders of speaking."""
         return self._replace(agents=tuple(sorted(self.agents)))
 
 
 def place_of(setting: Setting) -> tuple[bool, bool, str, int, tuple[str, ...]]:
-    """Synchronous first, then correctness, then fewer agents."""
+    """The sorting key of settings: synchronous first, then correctness, then fewer agents."""
     goal = setting.goal or ""
     return setting.format != "synchronous", goal != "correctness", goal, len(setting.agents), setting.agents
 
 
 def in_order(goals: Iterable[str | None]) -> list[str | None]:
-    """Different goals, correctness first, then by name."""
+    """The different goals in order: correctness first, the others by name."""
     return sorted(set(goals), key=lambda goal: (goal != "correctness", goal or ""))
 
 
 def pairs_of_formats(settings: Sequence[Setting]) -> Iterator[tuple[Setting, Setting, Setting]]:
-    """Settings of the same models with the same goal in both formats: what they share, then each."""
+    """Pairs of settings that differ only in format.
+
+    Each result has three settings. The first has what the two compared settings share; these two settings follow.
+    """
     for setting in settings:
         other = setting._replace(format="round-robin")
         if setting.format == "synchronous" and other in settings:
@@ -70,7 +77,10 @@ def pairs_of_formats(settings: Sequence[Setting]) -> Iterator[tuple[Setting, Set
 
 
 def pairs_of_goals(settings: Sequence[Setting]) -> Iterator[tuple[Setting, Setting, Setting]]:
-    """Settings of the same models in the same format, each other goal against the first: what they share, then each."""
+    """Pairs of settings that differ only in goal: the first goal and each further goal.
+
+    Each result has three settings. The first has what the two compared settings share; these two settings follow.
+    """
     found: dict[Setting, list[str | None]] = {}
     for setting in settings:
         found.setdefault(setting._replace(goal=None), []).append(setting.goal)
@@ -81,22 +91,22 @@ def pairs_of_goals(settings: Sequence[Setting]) -> Iterator[tuple[Setting, Setti
 
 @dataclass(frozen=True)
 class Deliberations:
-    """T deliberations, sorted by dilemma, of up to S agents and R rounds; N messages.
+    """T deliberations, sorted by dilemma, with up to S agents, up to R rounds, and N messages in all.
 
-    dilemmas, models, values   the names behind the codes; `values` is None if none are known
-    settings   format, goal and agents in their seats: sorted in a synchronous deliberation, where order means nothing,
-               and in the order of speaking in a round-robin one
-    dilemma, setting [T]       codes of each deliberation's dilemma and setting
-    model [T, S]               each seat's model, ABSENT if there is no such seat
-    message [T, S, R]          the number of the message, -1 if there is none
-    verdict [T, S, R]          its verdict in the order of `VERDICTS`, INVALID or ABSENT
-    masks [N, W]               each message's values as bits, 64 per word; None if no values are known
-    known [N]                  whether a message's values are known
-    crowd [dilemmas]           the crowd's verdict, INVALID if unknown
-    failed                     the dilemmas of deliberations left out because one of their calls failed for good
-    refused [T]                whether a deliberation has a reply that was flagged as a refusal
-    dropped                    values outside the list that a judge named, None if not recorded
-    weight [T]                 what a deliberation counts; None if all count alike
+    dilemmas, models, values   the names of the codes; `values` is None if no message has known values
+    settings   format, goal and agents by seat. Agents are in the order of speaking in a round-robin deliberation,
+               and sorted by name in a synchronous deliberation, which has no order
+    dilemma, setting  [T] codes of each deliberation's dilemma and setting
+    model      [T, S] the model in each seat, ABSENT if the seat does not exist
+    message    [T, S, R] the number of the message, -1 if there is none
+    verdict    [T, S, R] the message's verdict as an index of `VERDICTS`, INVALID or ABSENT
+    masks      [N, W] each message's values as bits, 64 per word; None if no values are known
+    known      [N] whether a message's values are known
+    crowd      [dilemmas] the crowd's verdict, INVALID if unknown
+    failed     the dilemmas of deliberations that are left out because a call failed permanently
+    refused    [T] whether a deliberation has a reply that was flagged as a refusal
+    dropped    the number of values outside the list that a judge named, None if not recorded
+    weight     [T] the weight of each deliberation; None if all weights are equal
     """
 
     dilemmas: tuple[str, ...]
@@ -126,12 +136,12 @@ class Deliberations:
 
     @cached_property
     def seated(self) -> Flags:
-        """Which seats exist [T, S]."""
+        """Whether each seat exists [T, S]."""
         return self.model >= 0
 
     @cached_property
     def rounds(self) -> AnyInts:
-        """How many rounds each deliberation has [T]."""
+        """The number of rounds of each deliberation [T]."""
         spoken: Flags = np.asarray((self.message >= 0).any(1))
         return np.asarray(spoken.shape[1] - np.argmax(spoken[:, ::-1], axis=1))
 
@@ -144,18 +154,19 @@ class Deliberations:
 
     @cached_property
     def beyond(self) -> Flags:
-        """Which deliberations had a second round because the first brought no consensus [T]."""
+        """Whether a deliberation had a second round because the first ended without consensus [T]."""
         return np.asarray((self.rounds > 1) & (self.agreement != 1))
 
     @cached_property
     def agreed_verdict(self) -> AnyInts:
-        """The verdict of that round [T], INVALID if there is none."""
+        """The verdict of the first consensus [T], INVALID without consensus."""
         found = self.verdict[np.arange(len(self)), 0, np.maximum(self.agreement - 1, 0)]
         return np.where(self.agreement > 0, found, INVALID)
 
     @cached_property
     def majority(self) -> AnyInts:
-        """The verdict of more than half of the valid ones in the last round [T], INVALID if there is none."""
+        """The verdict that more than half of the last round's valid verdicts share [T], INVALID without such a
+        majority."""
         counts = np.stack([(self.at_end == verdict).sum(1) for verdict in range(len(VERDICTS))], axis=1)
         return np.where(2 * counts.max(1) > counts.sum(1), counts.argmax(1), INVALID)
 
@@ -178,7 +189,7 @@ class Deliberations:
 
     @cached_property
     def moved(self) -> Flags:
-        """Whether a message's verdict is valid and differs from its agent's first [T, S, R]."""
+        """Whether a message's verdict is valid and differs from the agent's first verdict [T, S, R]."""
         return np.asarray((self.verdict >= 0) & (self.verdict != self.first[..., None]))
 
     @cached_property
@@ -188,24 +199,25 @@ class Deliberations:
 
     @cached_property
     def varied(self) -> Flags:
-        """Whether an agent's verdicts are not all the same [T, S]; an unreadable one differs from the others."""
+        """Whether an agent gave two or more different verdicts [T, S]. An unreadable verdict differs from every
+        readable verdict."""
         opening = self.verdict[:, :, :1]
         return np.asarray(((self.verdict != opening) & (self.verdict != ABSENT)).any(2))
 
     @cached_property
     def mute(self) -> tuple[str, ...]:
-        """The models none of whose verdicts could be read."""
+        """The models without any readable verdict."""
         heard = np.unique(self.model[self.first >= 0])
         return tuple(name for code, name in enumerate(self.models) if code not in heard)
 
     @cached_property
     def has_mutes(self) -> Flags:
-        """Which deliberations have such a model [T]."""
+        """Whether a deliberation has a model without any readable verdict [T]."""
         return np.asarray(np.isin(self.model, [self.models.index(name) for name in self.mute]).any(1))
 
     @cached_property
     def at_end(self) -> AnyInts:
-        """Each agent's verdict in the last round [T, S], INVALID or ABSENT if there is none."""
+        """Each agent's verdict in the last round [T, S]: INVALID if it was unreadable, ABSENT if there was none."""
         return self.verdict[np.arange(len(self)), :, self.rounds - 1]
 
 
@@ -217,7 +229,7 @@ _LARGEST = 200_000_000
 
 
 def talks_from(decisions: pl.DataFrame) -> Deliberations:
-    """Encode and arrange the decisions; deliberations with a failed call are left out entirely and counted.
+    """Convert decisions to arrays. Deliberations with a failed call are left out entirely and counted.
 
     Raises:
         InputError: columns are missing or have a value that is not allowed, or an agent speaks twice in a round.
@@ -264,14 +276,17 @@ def talks_from(decisions: pl.DataFrame) -> Deliberations:
 
 
 def kept_decisions(decisions: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """The messages that are measured, in order, and the dilemmas of deliberations left out because a call failed."""
+    """The messages to measure, in order, and the dilemmas of deliberations that are left out because a call failed."""
     return _without_failed(
         table_frames.check(DECISIONS, decisions).with_columns(pl.col("agent").fill_null(pl.col("model")))
     )
 
 
 def _shape(talks: int, seats: _Seats, table: pl.DataFrame) -> tuple[int, int, int]:
-    """The arrays' deliberations, agents and rounds; refused if the arrays would be too large and nearly empty."""
+    """The shape of the arrays: deliberations, agents, rounds.
+
+    Raises InputError if the arrays would be too large and nearly empty.
+    """
     agents, rounds = int(seats.seat.max()) + 1, int(table["round"].max())  # type: ignore[arg-type]
     if talks * agents * rounds > _LARGEST:
         reason = (
@@ -286,8 +301,8 @@ def _repeated_turn(table: pl.DataFrame) -> InputError:
     row = table.filter(table.select(_TURN).is_duplicated()).row(0, named=True)
     where = f"deliberation {row['deliberation']}, round {row['round']}"
     reason = (
-        f"agent {row['agent']} speaks more than once; agents that share a model need a column 'agent', and "
-        "deliberations need names of their own"
+        f"agent {row['agent']} speaks more than once; agents that share a model need a column 'agent', and each"
+        " deliberation needs its own name"
     )
     return InputError([Problem("decisions", where, reason)])
 
@@ -298,12 +313,14 @@ def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]
     failed = table.filter(pl.col("failure").is_not_null()).select(_TALK).unique()
     kept = table.join(failed, on=_TALK, how="anti", nulls_equal=True)
     if kept.is_empty():
-        raise InputError([Problem("decisions", "failure", "a call failed in every deliberation: none can be measured")])
+        raise InputError(
+            [Problem("decisions", "failure", "every deliberation has a failed call, so there is nothing to measure")]
+        )
     return kept, tuple(failed["dilemma"].cast(pl.String).sort())
 
 
 def _codes(column: pl.Series, names: Sequence[str]) -> AnyInts:
-    """Positions in `names`, INVALID for null."""
+    """Indices of texts in `names`, INVALID for null."""
     coded = column.cast(pl.Enum(list(names))).to_physical().cast(pl.Int64)
     return coded.fill_null(INVALID).to_numpy()
 
@@ -316,7 +333,7 @@ class _Seats(NamedTuple):
 
 
 def _seats(table: pl.DataFrame, coded: dict[str, AnyInts], talk: AnyInts) -> _Seats:
-    """Agents in their seats: by model if all speak at once, otherwise in the order of speaking, as far as known."""
+    """Assign agents to seats: by model if all speak at once, otherwise in the order of speaking, if it is known."""
     agent, first = number_groups([talk, coded["agent"]])
     rounds, position = table["round"].to_numpy(), table["position"].fill_null(0).to_numpy()
     together = (table["format"] == "synchronous").to_numpy()
@@ -388,7 +405,10 @@ def _masks(table: pl.DataFrame) -> tuple[NDArray[np.uint64] | None, NDArray[np.b
 
 
 def _coded(column: pl.Series) -> tuple[AnyInts, tuple[str, ...]]:
-    """Texts as positions among the distinct ones, sorted; INVALID for null. In one pass, as there may be millions."""
+    """Convert texts to indices in the sorted distinct texts, INVALID for null.
+
+    One pass suffices for millions of texts.
+    """
     coded = column.cast(pl.Categorical)
     different = coded.unique().drop_nulls()
     names = different.cast(pl.String)
@@ -398,7 +418,8 @@ def _coded(column: pl.Series) -> tuple[AnyInts, tuple[str, ...]]:
 
 
 def _refused(decisions: pl.DataFrame, talks: pl.Series) -> Flags:
-    """Which deliberations [T] have a reply that was flagged as a refusal; a table need not say."""
+    """Whether a deliberation [T] has a reply that was flagged as a refusal. In tables without the column, no reply was
+    flagged."""
     if decisions.schema.get("refused") != pl.Boolean:
         return np.zeros(len(talks), bool)
     named = decisions.filter("refused")["deliberation"].cast(pl.String).unique()
@@ -425,7 +446,7 @@ def _crowd(table: pl.DataFrame, dilemma: AnyInts, names: Sequence[str]) -> AnyIn
 def summed(
     cells: Sequence[NDArray[np.integer]], shape: tuple[int, ...], weights: NDArray[np.generic] | None = None
 ) -> Floats:
-    """How often each combination of codes occurs, or the sum of its weights, as an array of `shape`."""
+    """Count each combination of codes, or sum its weights, in an array of `shape`."""
     flat = cells[0].astype(np.int64)
     for cell, width in zip(cells[1:], shape[1:], strict=True):
         flat = flat * width + cell
@@ -434,7 +455,7 @@ def summed(
 
 @dataclass(frozen=True)
 class Part:
-    """The deliberations `rows` of `talks`, which share a setting."""
+    """Deliberations that share a setting. `rows` are their indices in `talks`."""
 
     setting: Setting
     talks: Deliberations
@@ -457,36 +478,35 @@ class Part:
 
     @cached_property
     def heard(self) -> Flags:
-        """Which agents gave a readable verdict [rows, seats]: others have none to change."""
+        """Whether an agent gave a readable verdict [rows, seats]. Other agents have no verdict to change."""
         return np.asarray(self.talks.first[self.rows] >= 0)
 
     def seated(self, model: str) -> Flags:
-        """Where a model sits [rows, seats]."""
+        """Whether a seat belongs to this model [rows, seats]."""
         return np.asarray(self.seats == self.talks.models.index(model))
 
     def where(self, chosen: Flags) -> Part:
-        """Some of the deliberations."""
+        """The part with the chosen deliberations only."""
         return Part(self.setting, self.talks, self.rows[chosen])
 
     @cached_property
     def beyond_round_1(self) -> Part:
-        """The deliberations that had a second round because the first brought no consensus."""
+        """The deliberations that had a second round because the first ended without consensus."""
         return self.where(self.talks.beyond[self.rows])
 
     @cached_property
     def unweighted(self) -> Part:
-        """The same with all deliberations counting alike."""
+        """The same deliberations with equal weights."""
         return self if self.talks.weight is None else replace(self, talks=replace(self.talks, weight=None))
 
     def count_codes(self, codes: AnyInts, width: int, chosen: Flags) -> Floats:
-        """How often the chosen agents [rows, seats] have each code [dilemmas, width]; each by its deliberation's
-        weight."""
+        """Count the chosen agents [rows, seats] by dilemma and code, weighted by deliberation: [dilemmas, width]."""
         row, seat = np.nonzero(chosen)
         weight = None if self.talks.weight is None else self.talks.weight[self.rows[row]]
         return summed([self.dilemma[row], codes[row, seat]], (len(self.talks.dilemmas), width), weight)
 
     def share_codes(self, codes: AnyInts, width: int, chosen: Flags) -> ClusterSums:
-        """The same out of the chosen agents with any code."""
+        """The counts of `count_codes` as proportions of the chosen agents."""
         counts = self.count_codes(codes, width, chosen)
         weighted = self.talks.weight is not None
         return ClusterSums(
@@ -494,12 +514,12 @@ class Part:
         )
 
     def count_agents(self, flags: Flags) -> Floats:
-        """For each dilemma, how many agents [rows, seats] have a flag."""
+        """For each dilemma, the number of agents [rows, seats] with a flag."""
         return self.count_codes(np.zeros(flags.shape, int), 1, flags)[:, 0]
 
 
 def split(talks: Deliberations, *, pooled: bool = False) -> list[Part]:
-    """The deliberations of each setting; or with all orders of speaking `pooled`."""
+    """Split deliberations by setting. If `pooled`, settings that differ only in the order of speaking form one part."""
     names = [setting.pooled if pooled else setting for setting in talks.settings]
     made = sorted(set(names), key=place_of)
     code = np.array([made.index(name) for name in names])[talks.setting]
@@ -508,13 +528,13 @@ def split(talks: Deliberations, *, pooled: bool = False) -> list[Part]:
 
 @dataclass(frozen=True)
 class DeliberationUnits(Units):
-    """The units 'deliberations', with the arrays that they are made from: other numbers start from these."""
+    """The units 'deliberations', with the arrays from which they are made. Other numbers use these arrays, too."""
 
     talks: Deliberations | None = None
 
 
 def talks_of(frame: Frame) -> Deliberations:
-    """The arrays that a frame's units are made from."""
+    """The arrays from which a frame's units are made."""
     units = frame.units["deliberations"]
     assert isinstance(units, DeliberationUnits)
     assert units.talks is not None

@@ -1,14 +1,19 @@
-"""Similarity and inheritance of values, corrected by people's labels of whether explanations use a value.
+"""Similarity and inheritance of values, corrected for the judge's errors with human labels.
 
-Both are sums of products of labels, so weights that undo the judge's errors (`overton.statistics.misclassification`)
-can replace the labels. An agent inherits a value if it changed its verdict and (1 - own in round 1) times (1 - nobody
-else's in round 1) times (1 - nowhere in or after the change) is 1. The similarity of two explanations is how many
-values they share over how many either uses (equation 1); since 1/k is the integral of s^(k - 1), it is
+Human labels say whether an explanation uses a value. Similarity and inheritance are sums of products of labels, so
+weights that correct the judge's errors (`overton.statistics.misclassification`) can replace the labels.
 
-    sum over values of shared_v times the integral over s of the product of (a_u + (1 - a_u) s) over the other values u
+An agent that changed its verdict inherits a value if (1 - a) (1 - b) (1 - c) is 1. Here a is 1 if the agent used the
+value in round 1, b is 1 if nobody else used it in round 1, and c is 1 if the agent did not use it in or after the
+change. Each of a, b and c is otherwise 0.
 
-where a_u is 1 if neither uses u. This assumes that errors are independent given the truth, and equally frequent for
-every value, model and round.
+The similarity of two explanations is the number of values that both use, divided by the number that at least one uses
+(equation 1). Because 1/k is the integral of s^(k - 1) from 0 to 1, the similarity is
+
+    sum over v of shared_v times the integral over s of the product of (a_u + (1 - a_u) s) over the other values u
+
+where shared_v is 1 if both explanations use v, and a_u is 1 if neither explanation uses u. The correction assumes that
+errors are independent given the truth, and equally frequent for every value, model and round.
 """
 
 from __future__ import annotations
@@ -42,14 +47,14 @@ from overton.studies.frame import EstimateRow
 from overton.studies.label_shares import Variants, leading
 from overton.studies.people_labels import People
 
-_APART = "explanations are drawn individually, so no deliberation is labelled completely"
+_APART = "explanations are sampled one by one, so no deliberation is completely labelled"
 
 
 class _UndoneNumber(NamedTuple):
-    """A number by its name and its place in the analysis, as sums by dilemma with the judge's errors undone.
+    """A number of the analysis as sums by dilemma, corrected for the judge's errors. `place` identifies its row.
 
-    A difference has those of its second and of its first side. The number is of one group of each kind in `part_of`, or
-    a difference of two.
+    For a difference, `undone` has the sums of its second side, then those of its first. `part_of` names the kinds of
+    groups. For each kind, the number concerns one group, or the difference of two groups.
     """
 
     name: str
@@ -60,7 +65,7 @@ class _UndoneNumber(NamedTuple):
 
 
 class ValueCase(CorrectionCase):
-    """N explanations with V values each, and what people say about some of them.
+    """N explanations with V values each, and human labels of some explanations.
 
     `asked` are level, draws and seed.
     """
@@ -77,7 +82,7 @@ class ValueCase(CorrectionCase):
         self.people, self.place = self._locate_labels(people)
 
     def _locate_labels(self, people: People) -> tuple[People, Ints]:
-        """Human labels of explanations that are measured, and their places among the N times V rows."""
+        """Human labels of measured explanations, and their indices among the N times V rows."""
         names = self.kept.select(pl.format("{}/{}/{}", "deliberation", "round", "agent")).to_series().to_list()
         rows = {name: row for row, name in enumerate(names) if self.talks.known[row]}
         codes = {value: code for code, value in enumerate(self.values)}
@@ -89,7 +94,7 @@ class ValueCase(CorrectionCase):
 
     @cached_property
     def judged(self) -> Ints:
-        """What the judge said about each explanation and value [N, V]: 0 used, 1 not used."""
+        """The judge's label of each explanation and value [N, V]: 0 used, 1 not used."""
         made = np.ones((len(self.talks.known), len(self.values)), np.int64)
         codes = {value: code for code, value in enumerate(self.values)}
         for row, named in enumerate(self.kept["values"].to_list()):
@@ -98,18 +103,18 @@ class ValueCase(CorrectionCase):
 
     @cached_property
     def labelled(self) -> LabelledUnits:
-        """Explanations, and what people labelled of their values."""
+        """Explanations with the human labels of their values."""
         unit = np.repeat(np.arange(len(self.judged)), len(self.values))
         return LabelledUnits(self.people, self.place, unit, Jackknife(self.level).over(max(len(self.judged), 1)))
 
     @property
     def by_units(self) -> bool:
-        """Never: each number rests on several explanations."""
+        """Always False, because each number depends on several explanations."""
         return False
 
     @cached_property
     def readings(self) -> DoublyLabelled:
-        """The rows that both labelled."""
+        """The rows labelled by both judge and people."""
         return self.labelled.readings(self.judged.ravel(), 2)
 
     @cached_property
@@ -119,8 +124,10 @@ class ValueCase(CorrectionCase):
 
     @cached_property
     def weights(self) -> Floats:
-        """The weight of 'not used' if the judge says that a value is used, and if it says it is not [1 + draws, 2];
-        empty if the judge's errors cannot be undone."""
+        """The weights [1 + draws, 2] of the truth 'not used', given the judge's labels 'used' and 'not used'.
+
+        Empty if the judge's errors cannot be corrected.
+        """
         if not len(self.place):
             return np.zeros((0, 2))
         given = np.bincount(self.judged[self.talks.known].ravel(), minlength=2).astype(float)
@@ -128,22 +135,26 @@ class ValueCase(CorrectionCase):
 
     @cached_property
     def certain(self) -> Floats:
-        """The same where it is known from people [N + 1, V], otherwise NaN; a missing message, which is the last row,
-        and one that no judge read use no value."""
+        """The weights of 'not used' [N + 1, V] where human labels determine them, otherwise NaN.
+
+        The last row is for a missing message. Missing messages, and messages that no judge read, count as using no
+        value.
+        """
         made = np.full((len(self.judged) + 1, len(self.values)), np.nan)
         made[:-1].reshape(-1)[self.place] = self.people.value[:, 1]
         made[np.append(~self.talks.known, True)] = 1.0
         return made
 
     def _unused(self, message: AnyInts) -> Iterator[Floats]:
-        """The weight of messages not using each value [*messages, V], by draw."""
+        """Yield, for each draw, the weight of 'not used' for each message and value [*messages, V]."""
         judged = np.append(self.judged, np.ones((1, len(self.values)), np.int64), 0)[message]
         certain = self.certain[message]
         known = np.isfinite(certain)
         yield from (np.where(known, certain, weight[judged]) for weight in self.weights)
 
     def numbers(self) -> Iterator[JudgedNumber]:
-        """Similarity of all pairs, by round, and in the first and last; each value's inheritance."""
+        """The numbers to correct: similarities by agreement, by round, and in the first and last round, and each
+        value's inheritance."""
         everything = np.ones(1, bool)
         for number in self._numbers.values():
             yield JudgedNumber(number.group, number.name, everything, number.place)
@@ -154,7 +165,7 @@ class ValueCase(CorrectionCase):
         return {number.place: number for number in every}
 
     def corrected(self, resting: JudgedNumber) -> Variants:
-        """One of the numbers, in three variants."""
+        """The three variants of one number."""
         number = self._numbers[resting.place or ()]
         plain = self._plain[number.place]
         found = self._correct(number, plain.n)
@@ -181,7 +192,7 @@ class ValueCase(CorrectionCase):
         return msgspec.structs.replace(made, n=n)
 
     def _by_dilemma(self, dilemma: AnyInts, above: Floats, below: Floats) -> CorrectedSums:
-        """Sums of pairs or agents [1 + draws, K] by dilemma."""
+        """Sum numbers of pairs or agents [1 + draws, K] by dilemma."""
         many = len(self.talks.dilemmas)
 
         def summed(by_draw: Floats) -> Floats:
@@ -193,7 +204,7 @@ class ValueCase(CorrectionCase):
 
     @cached_property
     def _plain(self) -> dict[Place, Estimate]:
-        """The numbers as in the analysis, by their place there."""
+        """The uncorrected numbers of the analysis, by place."""
         every = (*pair_similarity(self.parts, self.resampling), *inheritance(self.parts, self.resampling))
         rows = [row for row in every if isinstance(row, EstimateRow)]
         return {(row.measure, row.model, row.condition, row.facet, row.against): row.number for row in rows}
@@ -201,13 +212,13 @@ class ValueCase(CorrectionCase):
     def _similarities(self) -> Iterator[_UndoneNumber]:
         for part in self.parts:
             setting = part.setting
-            group = f"{', '.join(setting.agents)} ({setting.format}, {setting.goal or 'no goal told'})"
+            group = f"{', '.join(setting.agents)} ({setting.format}, {setting.goal or 'no goal'})"
             for number in self._correct_similarities(self._pairs(part), setting.name):
                 if number.place in self._plain:
                     yield number._replace(group=group, name=f"similarity, {number.name}")
 
     def _correct_similarities(self, pairs: _CorrectedPairs, setting: str) -> Iterator[_UndoneNumber]:
-        """All similarities of a setting: their names, their places, and their sums."""
+        """All similarities of a setting, with their sums."""
         sides = (~pairs.agree, pairs.agree)
         both = [self._sums(pairs, side) for side in sides]
         where = ("similarity_by_agreement", "pooled / verdicts", setting)
@@ -227,7 +238,8 @@ class ValueCase(CorrectionCase):
             yield from _contrast(f"first and last round, {name}", where, ROUNDS, ends, ("round",))
 
     def _pairs(self, part: Part) -> _CorrectedPairs:
-        """Pairs of agents in each round, with the weights of their similarity and of either using a value."""
+        """Pairs of agents in each round, with their weighted similarity and the weight that at least one agent uses a
+        value."""
         talks, (rows, left, right, agree) = self.talks, pairs_of_agents(part)
         there = (left >= 0) & (right >= 0)
         there &= talks.known[left] & talks.known[right]
@@ -237,9 +249,11 @@ class ValueCase(CorrectionCase):
         return _CorrectedPairs(rows, talks.dilemma[rows], agree, above, below)
 
     def _similarity_weights(self, left: AnyInts, right: AnyInts) -> tuple[Floats, Floats]:
-        """The weights of the similarity of pairs of explanations [P], and of either using a value [1 + draws, P].
+        """For P pairs of explanations, the weighted similarity and the weight that at least one explanation uses a
+        value, each [1 + draws, P].
 
-        Unlabelled pairs are determined by how many values neither, one, or both use: one of each such kind is computed.
+        For unlabelled pairs, the weights depend only on the numbers of values that neither, one or both explanations
+        use. So weights are computed once for each combination of these numbers.
         """
         labelled = np.bincount(self.place // len(self.values), minlength=len(self.judged)) > 0
         uses = np.sort(self.judged[left] + self.judged[right], axis=1)
@@ -257,7 +271,11 @@ class ValueCase(CorrectionCase):
         )
 
     def _first_and_last(self, pairs: _CorrectedPairs, *, consensus: bool) -> tuple[CorrectedSums, CorrectedSums]:
-        """Round 1 and the last round, for pairs with a similarity in both: each is weighted by the other's presence."""
+        """Sums for round 1 and for the last round, over pairs with a similarity in both rounds.
+
+        The weight of a pair's similarity in one round includes the weight that the pair has a similarity in the other
+        round.
+        """
         talks, every = self.talks, np.arange(len(pairs.row))
         chosen = talks.beyond[pairs.row] & ((talks.agreement[pairs.row] > 0) == consensus)
         last = talks.rounds[pairs.row] - 1
@@ -276,7 +294,10 @@ class ValueCase(CorrectionCase):
                 yield from self._correct_inheritance(part, model)
 
     def _correct_inheritance(self, part: Part, model: str) -> Iterator[_UndoneNumber]:
-        """A model's values; agents that never change their verdict inherit none, whatever the values are."""
+        """The inheritance of each value by a model.
+
+        Agents that never change their verdict inherit nothing, so the judge's errors do not affect them.
+        """
         row, seat = np.nonzero(part.seated(model))
         changed = self.talks.changed[part.rows][row, seat]
         above = self._inheritance_weights(part, row[changed], seat[changed])
@@ -290,7 +311,7 @@ class ValueCase(CorrectionCase):
                 yield _UndoneNumber(f"inherited {value}", place, undone, ("model",))
 
     def _inheritance_weights(self, part: Part, row: Ints, seat: Ints) -> Floats:
-        """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
+        """The weights [1 + draws, agents, V] of inheriting each value, for agents that changed their verdict."""
         talks, every = self.talks, np.arange(len(row))
         message = talks.message[part.rows[row]]
         after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)
@@ -304,8 +325,12 @@ class ValueCase(CorrectionCase):
 
 @dataclass(frozen=True)
 class _CorrectedPairs:
-    """K pairs of agents over rounds: their deliberation and dilemma [K], whether their verdicts agree [K, rounds], and
-    the weights of their similarity and of its presence [1 + draws, K, rounds]."""
+    """K pairs of agents over rounds.
+
+    `row` and `dilemma` [K] are their deliberation and dilemma, and `agree` [K, rounds] says whether their verdicts
+    agree. `above` [1 + draws, K, rounds] are weighted similarities, and `below` the weights that at least one agent
+    uses a value.
+    """
 
     row: AnyInts
     dilemma: AnyInts
@@ -321,7 +346,7 @@ def _contrast(
     sides: tuple[CorrectedSums, CorrectedSums],
     part_of: tuple[str, ...] = (),
 ) -> Iterator[_UndoneNumber]:
-    """Both numbers of a measure in a setting, and their difference."""
+    """Two numbers of a measure in a setting, and their difference."""
     (measure, facet, setting), (first, second) = where, names
     of_first, of_second, apart = (
         (measure, None, f"{setting} / {name}", facet, against)
@@ -334,14 +359,18 @@ def _contrast(
 
 @cache
 def _quadrature(values: int) -> tuple[Floats, Floats]:
-    """Nodes and weights on [0, 1], exact for the product over all of so many values but one, a polynomial."""
+    """Nodes and weights on [0, 1], exact for the product over all values except one, a polynomial of degree `values` -
+    1."""
     nodes, weights = np.polynomial.legendre.leggauss(max(-(-values // 2), 1))
     return (nodes + 1) / 2, weights / 2
 
 
 def _similarity(first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """The weights of equation 1 for pairs of explanations, and of either using a value, from the weights of each not
-    using each value [P, V]."""
+    """The weighted similarity of P pairs of explanations (equation 1), and the weight that at least one explanation of
+    a pair uses a value.
+
+    `first` and `second` [P, V] are the weights of 'not used' for each explanation and value.
+    """
     neither, shared = first * second, (1 - first) * (1 - second)
     at, weight = _quadrature(first.shape[1])
     factor = neither[:, :, None] + (1 - neither)[:, :, None] * at

@@ -1,5 +1,6 @@
-"""Findings about deliberations: how they end, who changes, and how order, format and goal affect it; parts of profiles;
-and notes to be read with the numbers.
+"""Findings about deliberations: how they end, who changes their verdict, and how order, format and goal affect this.
+
+Also parts of profiles, and notes to be read with the numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from overton.studies.claims import Claim, Claims, ProfileEntry
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.findings import EITHER, CandidateFinding, either, most
 from overton.studies.frame import Analysis, Cells, EstimateRow
-from overton.studies.numbers import number
+from overton.studies.numbers import brief_number
 from overton.studies.warnings import names_of_faulty, warn_few_items
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SettingNames:
-    """The settings of an analysis, and those with their orders of speaking pooled, in the order of reports.
+    """The settings of an analysis and their names in reports. `pooled` are the settings with orders of speaking pooled.
 
-    `goals` says whether there are several goals, so that settings have to name theirs. `short` are models without their
-    providers, if that leaves different models with different names: for settings, which name several in a row.
+    `goals` is True if there are several goals, so that names of settings must include the goal. `short` are the models'
+    names without their providers, used in names of settings. `short` is empty if two models would have the same name.
     """
 
     settings: Sequence[Setting]
@@ -54,13 +55,13 @@ class SettingNames:
 
     @cached_property
     def _known(self) -> dict[str, Setting]:
-        """All settings by their names, and what settings share that are compared by format or by goal."""
+        """All settings by name. The settings of comparisons, with 'both' formats or without a goal, are included."""
         shared = [setting._replace(format="both") for setting in self.pooled]
         shared += [setting._replace(goal=None) for setting in self.pooled]
         return {setting.name: setting for setting in (*shared, *self.pooled, *self.settings)}
 
     def setting_of(self, row: EstimateRow) -> Setting:
-        """The setting of a row, or what the settings share that it compares."""
+        """The setting of a row or, if the row compares two settings, the setting that they share."""
         name = str(row.condition)
         while name not in self._known:
             name = name[: name.rindex(" / ")]
@@ -71,12 +72,12 @@ class SettingNames:
         return self.whole(self.setting_of(row), pooled=not str(row.facet).startswith("setting"))
 
     def agents(self, setting: Setting, *, pooled: bool = False) -> str:
-        """The models; with arrows if they speak in this order."""
+        """The models' names, with arrows between them if the models speak in this order."""
         in_turn = setting.format == "round-robin" and not pooled
         return (" → " if in_turn else " + ").join(self.short.get(name, name) for name in setting.agents)
 
     def condition(self, setting: Setting) -> str:
-        """Format and goal."""
+        """Format, and the goal if there are several."""
         goal = f", {setting.goal}" if self.goals and setting.goal else ""
         return f"{'both formats' if setting.format == 'both' else setting.format}{goal}"
 
@@ -95,30 +96,33 @@ class SettingNames:
 
 
 def differences(analysis: Analysis, facet: str, *measures: str) -> list[EstimateRow]:
-    """The differences of some measures between two models, or two values of a facet, in order."""
+    """The rows with differences in these measures, between two models or two values of the facet, in the analysis'
+    order."""
     return [row for row in analysis.rows if row.facet == facet and row.against is not None and row.measure in measures]
 
 
 def last_part(row: EstimateRow) -> str:
-    """The value of the last facet that a row is by."""
+    """The value of the last facet of a row."""
     return str(row.condition).rpartition(" / ")[2]
 
 
 _UNITS = "dilemmas"
 _SMALL = 0.1
-"""'About equally often' is reported only if the interval excludes differences above this share."""
+"""'About equally often' is reported only if the interval excludes differences larger than this proportion."""
 _TELLING = 0.33
-"""That a difference could not be told is reported only up to differences of this share."""
+"""The finding that data do not show a difference appears only if the interval excludes differences larger than this
+proportion."""
 _ALL = ""
-"""The model of a sentence that is about all of them."""
+"""In place of the model, if a sentence is about all models."""
 
 
 @dataclass(frozen=True)
 class _Effect:
-    """A difference that may be an effect, if there is more or less of a measure.
+    """The sentences for a difference in a measure.
 
-    Its sentences name {model}, {first} and {second}, of two models or of two values of a facet, {by} how much they
-    differ, and {agents} or {where} of its setting. `key` starts its measure's key, which goes on with the `setting`.
+    They may contain {model}, and {first} and {second}, which are two models or two values of a facet. {by} is the size
+    of the difference. {agents} are the models of the setting, and {where} is its name. The finding's key starts with
+    `key`, followed by the setting if `setting` is True.
     """
 
     exhibit: str
@@ -142,9 +146,8 @@ _EFFECTS = {
         "model",
         f"{{second}} changed its verdict {EITHER} often than {{first}}, {{by}} ({{where}}).",
         "changed",
-        within="{first} and {second} changed their verdicts about equally often: no difference above {most} points"
-        " ({where}).",
-        unclear="Whether {first} or {second} changed its verdict more often could not be told ({where}).",
+        within="{first} and {second} changed their verdicts about equally often, within {most} points ({where}).",
+        unclear="The data do not show whether {first} or {second} changed its verdict more often ({where}).",
     ),
     ("led_to_consensus_at_once", "pooled"): _Effect(
         "order",
@@ -182,11 +185,11 @@ _EFFECTS = {
         setting=False,
     ),
 }
-"""By measure and facet, in the order of findings. Intervals are over dilemmas."""
+"""The sentences by measure and facet, in the order of findings. Intervals are over dilemmas."""
 
 
 def effects(analysis: Analysis) -> Iterator[CandidateFinding]:
-    """Differences between groups of deliberations, and the choice model."""
+    """Candidate findings on differences between groups of deliberations, and on the choice model."""
     names = SettingNames.of(analysis)
     for facet in dict.fromkeys(facet for _, facet in _EFFECTS):
         for row in differences(analysis, facet, *(measure for measure, own in _EFFECTS if own == facet)):
@@ -200,7 +203,7 @@ def _difference(analysis: Analysis, names: SettingNames, row: EstimateRow, effec
     of_models = row.facet in {"setting", "pooled"}
     second = row.model if of_models else last_part(row)
     told = {"model": row.model, "first": row.against, "second": second}
-    told["by"] = f"by {number(abs(row.number.value), 'points').lstrip('+')} points"
+    told["by"] = f"by {brief_number(abs(row.number.value), 'points', row.number.n)} points"
     key = [effect.key]
     if row.facet != "goal / round":
         setting = names.setting_of(row)
@@ -232,7 +235,7 @@ def _candidate(
     within: Callable[[Estimate], str] | None = None,
     unclear: str | None = None,
 ) -> CandidateFinding:
-    """`sides` are the sentences for an effect above zero and below."""
+    """A candidate finding. `sides` are the sentences for an effect above zero and for one below zero."""
     dilemmas = int(analysis.counts["counts"][0]["dilemmas"] or 0)
     return CandidateFinding(
         model=model,
@@ -254,10 +257,11 @@ def _candidate(
 
 
 def _choice_effects(analysis: Analysis, fit: Cells) -> Iterator[CandidateFinding]:
-    """What the choice model separates: keeping one's own last verdict, and going along with the others'.
+    """Candidate findings on the two effects of the choice model: keeping one's own last verdict, and following the
+    others.
 
-    Unless each model's tastes are in the fit, a lasting taste for a verdict looks like inertia, and hides conformity.
-    The tastes of a single model are the effects of the dilemmas.
+    If the fit does not include each model's tastes, a lasting taste for a verdict looks like inertia, and hides
+    conformity. A single model needs no tastes, because its tastes are the effects of the dilemmas.
     """
     several = sum(row["variant"] == "plain" for row in analysis.counts["fits"]) > 1
     goal = f" (goal: {fit['goal']})" if several and fit["goal"] else ""
@@ -265,11 +269,11 @@ def _choice_effects(analysis: Analysis, fit: Cells) -> Iterator[CandidateFinding
     inertia = analysis.rows_of("inertia", "goal", **where)
     separated = fit["estimator"] == "taste_by_model" or len(inertia) == 1
     for row in inertia:
-        above = f"{row.model} sticks to its own last verdict, whatever the others said{goal}."
+        above = f"{row.model} tends to keep its own last verdict, whatever the others said{goal}."
         below = f"{row.model} tends to abandon its own last verdict, whatever the others said{goal}."
         if not separated:
             above = (
-                f"{row.model} repeats its own last verdict, whether out of inertia or a lasting preference for"
+                f"{row.model} tends to repeat its own last verdict, out of inertia or a lasting preference for"
                 f" it{goal}."
             )
         key, model = f"{'inertia' if separated else 'inertia or taste'}{goal}", row.model or _ALL
@@ -282,12 +286,12 @@ def _choice_effects(analysis: Analysis, fit: Cells) -> Iterator[CandidateFinding
 
 
 def _conformity(model: str | None, said_when: str, goal: str, *, separated: bool) -> tuple[str, str]:
-    who, verb = (model, "goes") if model else ("Agents", "go")
-    above = f"{who} {verb} along with the verdicts that others gave {said_when}{goal}."
-    below = f"{who} {verb} against the verdicts that others gave {said_when}{goal}."
+    who, verb = (model, "tends") if model else ("Agents", "tend")
+    above = f"{who} {verb} to follow the verdicts that others gave {said_when}{goal}."
+    below = f"{who} {verb} to go against the verdicts that others gave {said_when}{goal}."
     if not separated:
-        keep = "keeps to lasting preferences of its own" if model else "keep to lasting preferences of their own"
-        below = f"{who} {verb} against the verdicts that others gave {said_when}, or {keep}{goal}."
+        keep = "to keep its own lasting preferences" if model else "to keep their own lasting preferences"
+        below = f"{who} {verb} to go against the verdicts that others gave {said_when}, or {keep}{goal}."
     return above, below
 
 
@@ -306,21 +310,21 @@ CLAIMS = Claims(
             units="deliberations",
             profile=ProfileEntry(
                 aspect="stands",
-                title="First verdicts that the one who asks is at fault",
-                sentence="In its first verdict, {model} finds the one who asks at fault in {value} of deliberations.",
+                title="First verdicts that blame the poster",
+                sentence="{model} blames the poster in its first verdict in {value} of deliberations.",
             ),
         ),
         Claim(
             "changed",
             section="changes",
             units="deliberations",
-            level="{model} changed its verdict in {value} of its deliberations.",
+            level="{model} changed its verdict in {value} of deliberations.",
             missing="{model} gave no readable verdict, so it has no rate of change.",
             void="There is nothing to measure.",
             profile=ProfileEntry(
                 aspect="moved",
                 title="By other models: deliberations in which it changes its verdict",
-                sentence="Among other models, {model} changes its verdict in {value} of its deliberations.",
+                sentence="Among other models, {model} changes its verdict in {value} of deliberations.",
                 missing="{model} gave no verdict that others could change.",
                 by_item="deliberations in which its verdict changes",
             ),
@@ -343,26 +347,29 @@ CLAIMS = Claims(
 
 
 def notes(counts: Sequence[Cells]) -> Iterator[str]:
-    """What is left out of numbers, or odd about them, from the table 'counts'."""
+    """Notes on data that numbers leave out, and on unusual data, from the table 'counts'."""
     total, *models = (row for row in counts if row["facet"] is None)
     failed, unfinished, continued, dilemmas = (
         int(total[name] or 0) for name in ("failed", "unfinished", "continued", "dilemmas")
     )
     if failed:
-        yield f"{_some(failed)} left out entirely because a call failed for good."
+        yield f"{_some(failed)} left out because a call failed permanently."
     for row in models:
         invalid, messages = int(row["invalid"] or 0), int(row["messages"] or 0)
         if 0 < invalid < messages:
-            yield f"{row['model']}: {invalid:,} of {messages:,} verdicts could not be read; they agree with nothing."
+            yield (
+                f"{row['model']}: {invalid:,} of {messages:,} verdicts could not be read. An unreadable verdict"
+                " agrees with no other verdict."
+            )
     if unfinished:
         yield (
-            f"{_some(unfinished)} without consensus although shorter than others of the same models: if they "
-            "were cut off, the share of consensus is too low."
+            f"{_some(unfinished)} without consensus and shorter than other deliberations of the same models. If these"
+            " deliberations stopped early, the share of consensus is too low."
         )
     if continued:
         yield (
-            f"{continued:,} deliberations went on after all agents had agreed; consensus is counted in the round "
-            "where it was first reached, last verdicts in the last round."
+            f"{continued:,} deliberations went on after all agents had agreed. Consensus counts in the first round"
+            " that reached it; last verdicts come from the last round."
         )
     yield from warn_few_items(dilemmas, "dilemmas")
 
@@ -372,8 +379,8 @@ def _some(count: int) -> str:
 
 
 def warnings_of(decisions: pl.DataFrame, analysis: Analysis) -> Iterator[str]:
-    """Models that in effect take no part, malformed messages with a verdict, and models that open every dilemma with
-    one verdict."""
+    """Warnings about models without a readable verdict, malformed messages with a verdict, and models that open every
+    dilemma with the same verdict."""
     for row in analysis.counts["counts"]:
         if row["model"] and row["invalid"] == row["messages"]:
             yield (
@@ -385,7 +392,7 @@ def warnings_of(decisions: pl.DataFrame, analysis: Analysis) -> Iterator[str]:
 
 
 def _read_anyway(decisions: pl.DataFrame, analysis: Analysis) -> Iterator[str]:
-    """How many verdicts were read in malformed messages, which a truncated explanation does not prevent."""
+    """Warn of malformed messages with a readable verdict, such as those with a truncated explanation."""
     import polars as pl
 
     came = pl.col("failure").is_null() if "failure" in decisions.columns else pl.lit(value=True)
@@ -393,18 +400,21 @@ def _read_anyway(decisions: pl.DataFrame, analysis: Analysis) -> Iterator[str]:
         own = decisions.filter(pl.col("model") == name, came, pl.col("faults").list.len() > 0)
         if read := own["verdict"].count():
             yield (
-                f"{name}: Overton read the verdict in {read:,} of its {own.height:,} malformed messages; these verdicts"
-                " count in the headlines."
+                f"{name}: Overton could read the verdict in {read:,} of its {own.height:,} malformed messages. These"
+                " verdicts count in the headlines."
             )
 
 
 _ALIKE, _ALL_BUT = 0.75, 0.02
-"""A model gives its verdict regardless of the dilemma if at least 98% of its first verdicts are the same. The lower
-limit of their share over dilemmas must be above 75%, too, which takes 12 dilemmas without an exception."""
+"""A model gives its verdict regardless of the dilemma if two conditions hold.
+
+At least 98% of its first verdicts are the same, and the lower limit of this proportion over dilemmas is above 75%. If
+all first verdicts are the same, the second condition holds from 12 dilemmas on.
+"""
 
 
 def _regardless(decisions: pl.DataFrame, analysis: Analysis) -> Iterator[str]:
-    """Models that open every dilemma with one verdict."""
+    """Warn of models that open every dilemma with the same verdict."""
     from overton.statistics.proportions import wilson_limits
 
     for row in analysis.counts["openings"]:
@@ -414,7 +424,8 @@ def _regardless(decisions: pl.DataFrame, analysis: Analysis) -> Iterator[str]:
         if share >= 1 - _ALL_BUT and float(wilson_limits(share, dilemmas, analysis.level)[0]) > _ALIKE:
             verdict = VERDICTS[counts.index(max(counts))]
             yield (
-                f"{row['model']}: its verdict does not depend on the dilemma. It opens with {verdict} in"
-                f" {max(counts):,} of {given:,} deliberations, on {dilemmas:,} dilemmas: keeping to it is"
-                " not inertia, and others coming round to it is not persuasion."
+                f"{row['model']}: its first verdict does not depend on the dilemma. It is {verdict} in"
+                f" {max(counts):,} of {given:,} deliberations, on {dilemmas:,} dilemmas. A model that keeps such a"
+                " verdict does not show inertia, and other models that adopt the verdict are not persuaded by"
+                " arguments."
             )

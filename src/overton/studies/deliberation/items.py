@@ -1,6 +1,6 @@
-"""The dilemma that a deliberation is about: its JSON lines, one `Dilemma` per line, and the twelve of the study.
+"""The dilemmas of deliberations: their reader (JSON lines, one `Dilemma` per line), and the twelve bundled dilemmas.
 
-The starter dilemmas were written for Overton. No crowd ever voted on them: their counts are marked as simulated.
+The bundled dilemmas were written for Overton. No crowd ever voted on them, so their counts are marked as simulated.
 """
 
 from __future__ import annotations
@@ -40,21 +40,22 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class CrowdVerdicts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a crowd judged: the number of readable comments by verdict. `simulated` marks invented counts."""
+    """The crowd's verdicts: the number of comments with each verdict. `simulated` marks invented counts."""
 
     counts: dict[Verdict, int]
     simulated: bool = False
 
     @property
     def entropy(self) -> float:
-        """Disagreement: the entropy of the verdicts' proportions in bits, 0 to log2(5) (appendix A, step 6)."""
+        """The crowd's disagreement: the entropy of the verdicts' proportions in bits, 0 to log2(5) (appendix A, step
+        6)."""
         total = sum(self.counts.values())
         shares = [count / total for count in self.counts.values() if count]
         return -sum(share * log2(share) for share in shares) if total else 0.0
 
     @property
     def verdict(self) -> Verdict | None:
-        """The most common verdict; None if two are equally common or there are none."""
+        """The most common verdict; None without verdicts, or if several verdicts share the highest count."""
         ranked = sorted(self.counts.items(), key=lambda pair: -pair[1])
         if not ranked or not ranked[0][1] or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
             return None
@@ -62,10 +63,10 @@ class CrowdVerdicts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Dilemma(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An everyday moral dilemma, told by the person who asks whether they were at fault.
+    """An everyday moral dilemma, told by a poster who asks whether they were at fault.
 
-    `id` is unique and made of letters, digits, '-', '_' and '.'; `text` is the post; `crowd` its readers' verdicts,
-    None if not known.
+    `id` is unique and consists of letters, digits, '-', '_' and '.'. `text` is the post. `crowd` has the verdicts of
+    the post's readers, or is None if these are unknown.
     """
 
     id: str
@@ -75,13 +76,13 @@ class Dilemma(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DilemmaReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file that is read besides the dilemmas: the list of values, of which a run keeps a copy."""
+    """The file that Overton reads together with the dilemmas: the list of values. A run keeps a copy of it."""
 
     values: Annotated[
         Any,
         Option(
-            "Values from which the judge chooses, a table (.csv, .jsonl, .parquet) with the columns value and"
-            " definition; the published 48 by default",
+            "Table (.csv, .jsonl, .parquet) of the values from which the judge chooses, with the columns value and"
+            " definition; by default the 48 published values",
             file=True,
         ),
     ] = None
@@ -92,7 +93,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _parse(texts: Sequence[Text], reading: DilemmaReading) -> ParsedItems[Dilemma]:
-    """The dilemmas in their order."""
+    """Read the dilemmas, in the order of the files."""
     notes = [_check_values(reading.values)]
     items: list[Dilemma] = []
     named: list[tuple[str, Notes]] = []
@@ -109,8 +110,10 @@ def _parse(texts: Sequence[Text], reading: DilemmaReading) -> ParsedItems[Dilemm
 
 
 def _dilemma(data: dict[str, Any], notes: Notes) -> Dilemma | None:
-    """A dilemma with a title and a text that are not empty, and counts that a crowd can have cast; None, noted, if it
-    is not one."""
+    """Read a dilemma.
+
+    Title and text must not be empty, and counts must be possible for a crowd; otherwise None, with a note.
+    """
     note_unknown(data, Dilemma, notes)
     found = {key: _said(data, key, notes) for key in ("id", "title", "text")}
     note_id(found["id"], notes)
@@ -119,7 +122,7 @@ def _dilemma(data: dict[str, Any], notes: Notes) -> Dilemma | None:
 
 
 def _check_values(given: Any) -> Notes:
-    """Notes on a list of values."""
+    """Check a list of values, and note its errors."""
     notes = Notes("values")
     if given is not None:
         try:
@@ -130,7 +133,7 @@ def _check_values(given: Any) -> Notes:
 
 
 def _said(data: dict[str, Any], key: str, notes: Notes) -> str:
-    """The text under `key`, as posted; '', with a note, if it is empty or no text."""
+    """The text under `key`, as posted. If it is empty or not a text, '' and a note."""
     value = data.get(key)
     if not isinstance(value, str):
         notes.error(key, f"is {kind_of(value)}, not a text" if key in data else "is missing")
@@ -144,7 +147,7 @@ def _said(data: dict[str, Any], key: str, notes: Notes) -> str:
 
 
 def _crowd(value: Any, notes: Notes) -> CrowdVerdicts | None:
-    """How a crowd judged; None if that is not known, or is unusable, which is noted."""
+    """Read a crowd's verdicts. None if they are unknown, and also, with a note, if they are unusable."""
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -164,7 +167,10 @@ def _crowd(value: Any, notes: Notes) -> CrowdVerdicts | None:
 
 
 def _count(word: str, count: Any, notes: Notes) -> tuple[Verdict | None, int]:
-    """A verdict and how many gave it; None, with a note, if it is not a verdict or cannot be a count."""
+    """Read a verdict and its count.
+
+    The verdict is None, with a note, if the word is not a verdict or the count is impossible.
+    """
     verdict: Verdict | None = take_one_of(VERDICTS, word, f"crowd.counts[{quoted(word)}]", notes)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < _MOST_COMMENTS:
         said = quoted(count) if isinstance(count, int | float) and not isinstance(count, bool) else kind_of(count)
@@ -174,13 +180,16 @@ def _count(word: str, count: Any, notes: Notes) -> tuple[Verdict | None, int]:
 
 
 def _make(read: MappedObject, notes: MappingNotes) -> MappedObject | None:
-    """A dilemma in our own layout; its crowd's counts are those of the table, or of the comments with a verdict."""
+    """Convert a row to Overton's own layout.
+
+    The crowd's counts come from the table, or from the comments with a verdict.
+    """
     made = read.only("id", "title", "text")
     counts: dict[str, Any] | None = read.get("crowd")
     total = read.get("comment_count")
     if counts is not None and "comment_count" in read.columns:
         if total is None or not all(0 <= share <= 1 for share in counts.values()):
-            asked = "makes the crowd's numbers proportions, which must be between 0 and 1"
+            asked = "means that the crowd's numbers are proportions, but some are not between 0 and 1"
             notes.problems.append(read.note("comment_count", "is empty" if total is None else asked))
             return None
         counts = {word: round(share * total) for word, share in counts.items()}
@@ -194,13 +203,13 @@ def _make(read: MappedObject, notes: MappingNotes) -> MappedObject | None:
 
 
 def _verdicts(comments: Sequence[MappedObject], notes: MappingNotes) -> Iterator[str]:
-    """The verdicts of comments that give one."""
+    """The verdicts of comments that give exactly one."""
     for comment in comments:
         word = comment.get("verdict", "").strip().upper()
         if word in VERDICTS:
             yield word
         else:
-            notes.odd["comments left out because they give none of the five verdicts"] += 1
+            notes.odd["comments left out because they give no single one of the five verdicts"] += 1
 
 
 _MAPPING = ItemMapping(
@@ -224,7 +233,7 @@ def _blank() -> Dilemma:
     return Dilemma(
         "my-dilemma",
         "AITA for what this dilemma is about in one line?",
-        "Tell here, as the one who asks, what happened and what both sides say.",
+        "Describe here, as the poster, what happened and what both sides say.",
     )
 
 
@@ -246,4 +255,4 @@ DILEMMAS = Items(
     subjects=partial(starter_subjects, "overton.studies.deliberation"),
     mapping=_MAPPING,
 )
-"""Dilemmas, with their crowds' verdicts where known."""
+"""The item kind of dilemmas, with their crowds' verdicts if these are known."""

@@ -1,7 +1,7 @@
-"""Every measure of deliberation, declared once, and by what there are numbers of it.
+"""The declarations of all measures of deliberation, and of the groups for which they are computed.
 
-`rows` makes the units and their values; `other_numbers` and `choice` have all other numbers.
-Formulas, choices and their reasons are in docs/deliberation.md.
+`rows` makes the units and their values. `other_numbers` and `choice` compute all other numbers. docs/deliberation.md
+has the formulas, the choices and their reasons.
 """
 
 from __future__ import annotations
@@ -46,12 +46,14 @@ NOT_BEYOND = "no deliberation went beyond round 1"
 NO_VALUES = "the values of round 1 are not known in any deliberation"
 
 ROUNDS: Range = (1.0, inf)
-"""The range of the number of rounds until consensus, which is reached in the first one or later."""
+"""The range of the number of rounds until consensus: 1 or more."""
 
 Deliberated = partial(Measure, units="deliberations", nothing=UNREAD)
 Openings = partial(Measure, units="openings", nothing=NOTHING)
 
-CONSENSUS = Deliberated("consensus", "Consensus", margin=0.1, leads=True, compared=True)
+CONSENSUS = Deliberated(
+    "consensus", "Consensus", phrase="Share of deliberations with consensus", margin=0.1, leads=True, compared=True
+)
 ROUNDS_TO_CONSENSUS = Deliberated(
     "rounds_to_consensus",
     "Rounds to consensus",
@@ -66,7 +68,7 @@ ROUNDS_TO_CONSENSUS = Deliberated(
 ENDINGS: tuple[Measure, ...] = (
     CONSENSUS,
     Deliberated("no_consensus", "No consensus"),
-    # Consensus by the authors' code: more than half of the valid verdicts of the last round are the same.
+    # The authors' code counts consensus if more than half of the last round's valid verdicts are the same.
     Deliberated("consensus_by_majority", "Consensus by majority"),
     ROUNDS_TO_CONSENSUS,
     Deliberated(
@@ -83,7 +85,8 @@ FIRST_SPEAKERS: tuple[Measure, ...] = (
     Openings("prevailed", "On its verdict"),
     Openings("yielded", "On another"),
 )
-"""How round-robin deliberations end, of the model that speaks first: its verdict of round 1 prevails, or it yields."""
+"""How round-robin deliberations end for the model that speaks first: its verdict of round 1 prevails, or the model
+yields."""
 IS_CROWDS = Measure("verdict_is_crowds", "Verdicts that are the crowd's", units="verdicts", nothing=NOTHING)
 CONSENSUS_IS_CROWDS = Deliberated("consensus_is_crowds", "Consensus verdicts that are the crowd's", nothing=NO_CROWD)
 
@@ -100,7 +103,10 @@ GROUPINGS = (
 
 
 def _well_formed(measures: Sequence[Measure]) -> tuple[Measure, ...]:
-    """The measures without malformed messages: their verdicts were read, but are left out."""
+    """The measures for the view without malformed messages.
+
+    There, a number is missing because verdicts are left out, not because they are unreadable.
+    """
     why = "no well-formed message has a verdict"
     return tuple(replace(measure, nothing=why) if measure.nothing == UNREAD else measure for measure in measures)
 
@@ -110,7 +116,7 @@ VERDICTS_GIVEN = (
     _Verdicts("agreed_verdict", "Agreed on"),
     _Verdicts("first_verdict", "Round 1"),
     _Verdicts("last_verdict", "Last round"),
-    _Verdicts("first_verdict_at_fault", "First verdicts that the one who asks is at fault"),
+    _Verdicts("first_verdict_at_fault", "First verdicts that blame the poster"),
     _Verdicts("unreadable", "Messages without a readable verdict"),
     *(
         Measure(name, title, nothing=NOT_BEYOND)
@@ -122,7 +128,7 @@ VERDICTS_GIVEN = (
         )
     ),
 )
-"""Shares of deliberations by verdict (figure 3), and of archetypes (table 2)."""
+"""Proportions of deliberations by verdict (figure 3), and of archetypes (table 2)."""
 
 _Valued = partial(Measure, judge="values", nothing=NOTHING)
 SIMILARITY = _Valued(
@@ -164,9 +170,9 @@ PARAMETERS = (
     _LogOdds("taste_spread", "Spread of tastes", within=(0.0, inf)),
 )
 _NOT_ADDITIVE = (
-    "it is a parameter of a model fitted to all decisions together, not a sum over dilemmas: two fits over the same"
-    " dilemmas are dependent, and how often a comparison by refitting without each dilemma would be wrong has not been"
-    " measured; 'overton analyze' reports each with its own interval"
+    "it is a parameter of a model that is fitted to all decisions jointly, so two fits over the same dilemmas are"
+    " dependent. The error rate of comparisons of such fits has not been measured. 'overton analyze' reports each fit"
+    " with its own interval"
 )
 
 
@@ -177,7 +183,7 @@ def _rows() -> Rows[DeliberationHow]:
 
 
 def _numbers(path: str) -> Any:
-    """The function that 'MODULE:NAME' names; its module is imported once numbers are wanted."""
+    """The function that 'MODULE:NAME' names. Its module is imported on the first call."""
 
     def numbers(results: Results, *choices: Any) -> Any:
         return import_named(f"overton.studies.deliberation.{path}")(results, *choices)
@@ -186,7 +192,7 @@ def _numbers(path: str) -> Any:
 
 
 def no_contribution(measure: Measure, why: str) -> Contribution:
-    """The contribution of a model that has no number of a measure."""
+    """The empty contribution of a model that has no value for a measure, with the reason."""
     import numpy as np
 
     from overton.studies.contributions import Contribution
@@ -195,7 +201,7 @@ def no_contribution(measure: Measure, why: str) -> Contribution:
 
 
 def _parameter_sides(results: Results, how: DeliberationHow) -> Sides:
-    """Nothing: two fits cannot be compared dilemma by dilemma."""
+    """Empty contributions of all models, because two fits cannot be compared dilemma by dilemma."""
     models = results.records["model"].unique().sort().to_list()
     return {model: [no_contribution(measure, _NOT_ADDITIVE) for measure in (INERTIA, CONFORMITY)] for model in models}
 
@@ -211,7 +217,7 @@ def _case(results: Results, what: str, people: People, how: DeliberationHow) -> 
 
 
 def _null_trials(instead: NullChange, dilemmas: Sequence[Dilemma], options: Any, seed: int) -> Iterator[Trial]:
-    """Every deliberation of the design once more; strangers' words need a second dilemma."""
+    """Every deliberation of the design again, as a null condition. 'stranger' needs at least two dilemmas."""
     if instead == "stranger" and len(dilemmas) < 2:
         return
     for trial in trials(dilemmas, options, seed):
@@ -225,16 +231,16 @@ def _null(name: NullChange, help_: str) -> Null:
 
 
 NULLS = (
-    _null("alone", "each agent asked again in every round, hearing nobody"),
-    _null("stranger", "the others' verdicts and explanations taken from a discussion of another dilemma"),
+    _null("alone", "each agent asked again in every round, without the others' messages"),
+    _null("stranger", "the others' verdicts and explanations, taken from a discussion of another dilemma"),
     Null(
         "permuted",
-        "the values of partners from discussions of other dilemmas, drawn at random",
+        "the values of partners from randomly chosen discussions of other dilemmas",
         ("similarity", "inherited"),
         _numbers("other_numbers:value_sides_by_chance"),
     ),
 )
-"""'alone' comes first: a verdict that changes there changes without conformity."""
+"""'alone' comes first, because verdicts that change in this condition change without conformity."""
 
 
 def _warnings(results: Results, how: DeliberationHow, analysis: Analysis) -> Iterator[str]:
@@ -266,7 +272,7 @@ _MEASURES = StudyMeasures(
 
 
 def _measures_in(results: Results) -> StudyMeasures[DeliberationHow]:
-    """The measures, which are the same for any list of values.
+    """The measures of these runs. Measures are the same for every list of values.
 
     Raises:
         InputError: the runs have different lists.
@@ -278,7 +284,8 @@ def _measures_in(results: Results) -> StudyMeasures[DeliberationHow]:
 STUDY_MEASURES = replace(_MEASURES, of_run=_measures_in)
 
 analyze = STUDY_MEASURES.analyze_records
-"""Every number from decisions, one row per agent and round; see `StudyMeasures.analyze_records` and `DeliberationHow`.
+"""Compute every number from a table of decisions with one row per agent and round; see `StudyMeasures.analyze_records`
+and `DeliberationHow`.
 
 Columns are `deliberation`, `dilemma`, `format`, `round`, `position` (null if all speak at once), `model` and `verdict`
 (null if it could not be read), and optionally `agent` (by default the model), `goal`, `values` (lists; null if not

@@ -1,4 +1,4 @@
-"""The choices that shape the deliberations, and those that an analysis leaves open."""
+"""The options of deliberations and of their analysis."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ _MOST_ROUNDS = 20
 
 
 class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """What shapes the deliberations besides the dilemmas and the seed.
+    """Options that determine the deliberations, together with the dilemmas and the seed.
 
-    A synchronous discussion has no order: it is run once for each group of agents, in the order given or named first.
+    In a synchronous discussion the order of agents does not matter. So Overton runs it once for each group of agents,
+    in the order of `agents`. If `named_orders` lists several orders of a group, the first is used.
     """
 
     agents: Annotated[
-        tuple[str, ...], Option("How the agents' models are named, in the order given", repeats=True, follows=True)
+        tuple[str, ...], Option("Names of the agents' models, in the order given", repeats=True, follows=True)
     ] = ()
     formats: Annotated[
-        tuple[Format, ...], Option("Whether all speak at once or in turn", flag="--format", extends=True)
+        tuple[Format, ...], Option("Whether all agents speak at once or in turn", flag="--format", extends=True)
     ] = ("synchronous",)
     goals: Annotated[
         tuple[Goal, ...],
         Option(
-            "What agents are told to aim for: correctness first, or consensus as well (balanced)",
+            "Goal in the agents' prompt: correctness first, or consensus as well (balanced)",
             flag="--goal",
             extends=True,
         ),
@@ -46,21 +47,25 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     sizes: Annotated[
         tuple[int, ...] | None,
         Option(
-            "Size of the groups that discuss: every group of that size; by default all agents", flag="--size", least=2
+            "Number of agents per discussion. Every possible group of this size discusses; by default, all agents"
+            " are one group",
+            flag="--size",
+            least=2,
         ),
     ] = None
     orders: Annotated[
-        Literal["all", "given"], Option("Orderings when agents speak in turn: all possible ones, or only the one given")
+        Literal["all", "given"],
+        Option("Orders in which agents speak in turn: all possible orders, or only the order of --agent"),
     ] = "all"
     named_orders: Annotated[
         tuple[tuple[int, ...], ...],
-        Option("One ordering by the agents' numbers, such as 2-1-3, instead of orders", flag="--order", extends=True),
+        Option("One order of the agents' numbers, such as 2-1-3, instead of --orders", flag="--order", extends=True),
     ] = ()
     cells: Annotated[
         tuple[str, ...],
         Option(
-            "A cell of the design as FORMAT/GOAL/SIZE, such as round-robin/correctness/3, instead of crossing formats,"
-            " goals and sizes",
+            "Combination to run, as FORMAT/GOAL/SIZE, such as round-robin/correctness/3, instead of all combinations of"
+            " formats, goals and sizes",
             flag="--cell",
             extends=True,
         ),
@@ -70,22 +75,25 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     instructions: Annotated[
         Instructions,
         Option(
-            "Source of the system prompt: the paper, with ours where it prints none; or the authors' code, reworded"
+            "Source of the system prompt: the paper (with Overton's own text where the paper prints no text), or"
+            " a rewording of the prompt in the authors' code"
         ),
     ] = "paper"
     values: Annotated[
         Judged,
-        Option("Whether a judge names the values behind each explanation, and its list", follows=True, file=True),
+        Option(
+            "Whether a judge names the values behind each explanation, and from which list", follows=True, file=True
+        ),
     ] = False
     retest: Retest = RETEST
     shares: Shares = "sampled"
 
     def problems(self) -> Iterator[Problem]:
-        """Problems with combinations of options that are each valid alone."""
+        """Find problems with combinations of options that are each valid alone."""
         if self.shares != "sampled":
             reason = (
-                "the judge lists up to five of many values, so no single token's probability is that of a value, and an"
-                " agent's verdict is one word among many. Only sampled works here"
+                "only sampled works here. A judge lists several values and an agent writes a text, so no single"
+                " token has the probability of an answer"
             )
             yield Problem(option_place("shares"), self.shares, reason)
         count = len(self.agents)
@@ -105,23 +113,26 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The agents by name, and whether a judge names values, if so from which list.
+        """Add the agents' names, whether a judge names values, and the list of values that it uses.
 
         Raises:
-            InputError: a list has faults, or nobody names values from it.
+            InputError: the list has errors, or there is a list but no judge to name its values.
         """
         judged: Judged = bool(named.get("values"))
         if not isinstance(own := given.get("values", judged), bool):
             values = values_in(own) if isinstance(own, list | tuple) else read_values(own)
             if not judged:
-                reason = "nobody would name values from this list; name a judge of values as well"
+                reason = "this list needs a judge of values; name one as well"
                 raise InputError([Problem(option_place("values"), f"{len(values)} values", reason)])
             judged = values == PUBLISHED or values
         return given | {"agents": list(named["agent"]), "values": judged}
 
 
 class Cell(NamedTuple):
-    """Discussions of one format with one goal, by groups of this size; all groups asked if it is None."""
+    """A part of the design: discussions of one format with one goal, by groups of `size` agents.
+
+    If `size` is None, the groups have all sizes that the options name.
+    """
 
     format: Format
     goal: Goal
@@ -129,9 +140,10 @@ class Cell(NamedTuple):
 
 
 def cells_of(options: Options) -> list[tuple[Format, list[Cell]]]:
-    """The parts of the design by format, in the order of their trials: those listed, or formats and goals crossed.
+    """The cells of the design, in groups: the listed cells, or all pairs of format and goal.
 
-    Cells of one format and size with several goals are asked order by order, as crossed ones are.
+    Cells that differ only in their goals form one group. The group's trials have all goals for one order of agents,
+    then all goals for the next order.
     """
     if not options.cells:
         return [(format_, [Cell(format_, goal) for goal in options.goals]) for format_ in options.formats]
@@ -141,7 +153,7 @@ def cells_of(options: Options) -> list[tuple[Format, list[Cell]]]:
 
 
 def read_cell(text: str) -> Cell | None:
-    """The cell written as FORMAT/GOAL/SIZE; None if it is not."""
+    """Parse a cell written as FORMAT/GOAL/SIZE; None if the text has another form."""
     format_, goal, size = (*text.split("/"), "", "")[:3] if text.count("/") == 2 else ("", "", "")
     formats = [known for known in FORMATS if known == format_]
     goals = [known for known in GOALS if known == goal]
@@ -151,7 +163,7 @@ def read_cell(text: str) -> Cell | None:
 def _problems_with_cells(options: Options) -> Iterator[Problem]:
     place = option_place("cells")
     if options.cells and (options.sizes or options.named_orders):
-        reason = "say who discusses, so that sizes and orders cannot be given as well"
+        reason = "already name the groups, so sizes and orders cannot be given as well"
         yield Problem(place, options.cells[0], reason)
     for text in options.cells:
         cell = read_cell(text)
@@ -164,9 +176,10 @@ def _problems_with_cells(options: Options) -> Iterator[Problem]:
 
 
 def orders_of(options: Options, format_: Format, size: int | None = None) -> Iterable[tuple[int, ...]]:
-    """Who discusses, in which order: tuples of the agents' numbers, from 1; of one cell's `size` only, if it has one.
+    """The orders of agents in discussions, as tuples of the agents' numbers from 1.
 
-    Twelve agents have 479,001,600 orders.
+    With `size`, only orders of that many agents. They are computed lazily, because twelve agents have 479,001,600
+    orders.
     """
     if options.named_orders:
         return _once_each(options.named_orders) if format_ == "synchronous" else options.named_orders
@@ -179,7 +192,7 @@ def orders_of(options: Options, format_: Format, size: int | None = None) -> Ite
 
 
 def _once_each(orders: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """One order for every group of agents: the first named."""
+    """One order for every group of agents: the first one named."""
     first: dict[frozenset[int], tuple[int, ...]] = {}
     for order in orders:
         first.setdefault(frozenset(order), order)
@@ -192,23 +205,29 @@ class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True
     estimator: Annotated[
         Estimator,
         Option(
-            "Estimator of the choice model: taste_by_model (a model's lasting taste is not inertia), taste (the same,"
-            " with equally strong tastes of all models), random (no tastes), auto (taste_by_model if the data identify"
-            " it, otherwise random), penalised, or as_published (the authors' own)"
+            "Estimator of the choice model: taste_by_model (separates lasting tastes from inertia), taste (assumes"
+            " equally strong tastes), random (no tastes), auto (taste_by_model if possible, otherwise random),"
+            " penalised, or as_published"
         ),
     ] = "auto"
-    conformity: Annotated[Conformity, Option("Whether models share their conformity: shared, or by model")] = "shared"
-    goals: Annotated[Literal["apart", "together"], Option("Fit the goals apart, or together")] = "apart"
+    conformity: Annotated[
+        Conformity,
+        Option("Whether the choice model has one conformity parameter for all models (shared) or one per model"),
+    ] = "shared"
+    goals: Annotated[
+        Literal["apart", "together"],
+        Option("Whether to fit the choice model to each goal separately or to all goals together"),
+    ] = "apart"
     intervals: Annotated[
         Literal["rule", "bootstrap"],
         Option(
-            "Intervals of shares and means: by the rule of all studies, or percentiles of bootstrapped dilemmas as in"
-            " the paper's figures"
+            "Intervals of shares and means: Overton's usual ones, or percentiles of bootstrapped dilemmas as in the"
+            " paper's figures"
         ),
     ] = "rule"
     others: Annotated[bool, Option("Fit the choice model with all estimators", flag="--all-estimators")] = False
 
     @property
     def bootstraps(self) -> bool:
-        """Whether dilemmas are bootstrapped."""
+        """Whether intervals come from bootstrapped dilemmas."""
         return self.intervals == "bootstrap"

@@ -1,7 +1,7 @@
-"""Numbers other than means of units.
+"""The numbers that are not averages over units: round of consensus, verdicts, archetypes, comparisons, and values.
 
-They are the round of consensus, verdicts before and after deliberation (figure 3), the fate of first verdicts (appendix
-G, table 2), groups of deliberations compared, and values.
+Verdicts are those before and after deliberation (figure 3). Archetypes describe the fate of first verdicts (appendix G,
+table 2). Comparisons are between groups of deliberations.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _NAMES = (*VERDICTS, INVALID_NAME)
 
 
 def round_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow]:
-    """The share of deliberations that reach consensus in each round, over all and in each setting."""
+    """The proportion of deliberations that reach consensus in each round, overall and in each setting."""
     talks = talks_of(frame)
     everything = Part(Setting("all", None, talks.models), talks, np.arange(len(talks)))
     numbers = range(1, talks.verdict.shape[2] + 1)
@@ -80,7 +80,10 @@ def round_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Itera
 
 
 def _by_round(part: Part) -> ClusterSums:
-    """Deliberations in which all models gave readable verdicts by the round of their consensus, out of all of these."""
+    """Proportions of deliberations by the round of their consensus.
+
+    Deliberations with a model that gave no readable verdict are left out.
+    """
     heard = part.where(~part.talks.has_mutes[part.rows])
     codes, rounds = part.talks.agreement[heard.rows, None], part.talks.verdict.shape[2]
     endings = heard.share_codes(codes, rounds + 1, np.ones(codes.shape, bool))
@@ -88,12 +91,13 @@ def _by_round(part: Part) -> ClusterSums:
 
 
 def verdict_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
-    """Verdicts by setting, as shares of deliberations: those agreed on, and each speaker's in round 1 and the last.
+    """Verdicts by setting, as proportions of deliberations: agreed verdicts, and each speaker's verdicts in round 1 and
+    in the last round.
 
-    Also first verdicts against the writer of the post, unreadable verdicts, and archetypes.
+    Also first verdicts against the post's author, unreadable verdicts, and archetypes.
 
-    Speakers are the seats that share a model and, if they take turns, a place. Verdicts that could not be read are
-    'invalid'; without consensus the verdict agreed on is 'none'.
+    A speaker is all seats of a model, or a single seat if agents take turns. Unreadable verdicts are 'invalid'. Without
+    consensus, the agreed verdict is 'none'.
     """
     talks = talks_of(frame)
     resampling = frame.jackknife.over(len(talks.dilemmas))
@@ -113,7 +117,7 @@ def _verdict_sums(part: Part) -> Iterator[tuple[list[Where], ClusterSums]]:
     talks, rows, setting = part.talks, part.rows, part.setting
 
     def by_verdict(verdicts: AnyInts) -> ClusterSums:
-        """How often each dilemma got each verdict, the invalid ones last."""
+        """The proportion of each kind of verdict, by dilemma. Invalid verdicts come last."""
         return part.share_codes(verdicts % len(_NAMES), len(_NAMES), verdicts != ABSENT)
 
     agreed = [
@@ -131,8 +135,10 @@ def _verdict_sums(part: Part) -> Iterator[tuple[list[Where], ClusterSums]]:
 
 
 def _at_fault_rows(rows: Sequence[EstimateRow], talks: Deliberations) -> Iterator[EstimateRow]:
-    """How often each model's first verdict is against the writer of the post: pooled over settings and places, and
-    without an interval if there are several of these. `rows` are those of first verdicts."""
+    """The proportion of each model's first verdicts that blame the poster, over all settings and places.
+
+    With several settings or places, there is no interval. `rows` are the rows of first verdicts.
+    """
     for code, model in enumerate(talks.models):
         found = [
             row.number
@@ -148,7 +154,8 @@ _FAULT = "YTA"
 
 
 def _pooled_fault(talks: Deliberations, model: int) -> Estimate:
-    """The share of a model's first verdicts over all settings and places; each by its deliberation's weight."""
+    """The proportion of a model's first verdicts that blame the poster, over all settings and places, weighted by
+    deliberation."""
     first = talks.verdict[..., 0]
     given = (talks.model == model) & (first != ABSENT)
     weight = np.ones(len(talks)) if talks.weight is None else talks.weight
@@ -159,7 +166,10 @@ def _pooled_fault(talks: Deliberations, model: int) -> Estimate:
 
 
 def speakers(setting: Setting) -> list[tuple[str, int | None, list[int]]]:
-    """The models of a setting with their seats; if they take turns, each seat and its place."""
+    """The speakers of a setting: model, place and seats.
+
+    A speaker is all seats of a model, or a single seat if agents take turns. Without turns, the place is None.
+    """
     if setting.format == "round-robin":
         return [(model, seat + 1, [seat]) for seat, model in enumerate(setting.agents)]
     return [
@@ -173,18 +183,21 @@ _ENDS: list[tuple[str, str, str | None]] = [
     *(("ended_elsewhere", first, last) for first in VERDICTS for last in VERDICTS),
     *((kind, verdict, None) for kind in ("held_out", "unresolved") for verdict in VERDICTS),
 ]
-"""Kinds of archetypes with first and last verdict, in this order: changes, holdouts, and the lack of a consensus.
-Holdouts never changed their verdict and reached no consensus (table 2's caption). Table 2's numbers may mean the third
-kind, in which verdicts may have changed."""
+"""Kinds of archetypes with first and last verdict, in this order: changes, holdouts, and unresolved first verdicts.
+
+Holdouts never changed their verdict and reached no consensus (table 2's caption). Unresolved means that there was no
+consensus, whether or not the verdict changed. Table 2's numbers may be of this third kind.
+"""
 _KINDS = list(dict.fromkeys(kind for kind, *_ in _ENDS))
 
 
 def _archetypes(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow | TableRow]:
-    """The fate of each model's first verdict against each set of others, in deliberations beyond round 1.
+    """The fate of each model's first verdict, by setting, in deliberations beyond round 1.
 
-    Rows are shares of these deliberations. `ended_elsewhere`, `held_out` and `unresolved` are by first and last
-    verdict, those that occur, most common first. `returned` is the share in which it changed its verdict and came
-    back to it. The table 'archetypes' has counts, 'beyond_round_1' how many deliberations there are.
+    Rows are proportions of these deliberations. `ended_elsewhere`, `held_out` and `unresolved` have a row for each
+    combination of first and last verdict that occurs, most common first. `returned` is the proportion in which the
+    model changed its verdict and came back to it. The table 'archetypes' has counts, and 'beyond_round_1' the numbers
+    of deliberations.
     """
     every = [(part.beyond_round_1, model) for part in parts for model in part.models]
     sums = [(_places(part, model), _archetype_sums(part, model)) for part, model in every]
@@ -215,7 +228,10 @@ def _places(part: Part, model: str) -> list[Where]:
 
 
 def _archetype_sums(part: Part, model: str) -> ClusterSums:
-    """By dilemma: changes by first and last verdict, holdouts and unresolved by first verdict, returned."""
+    """Sums by dilemma.
+
+    The columns are changes by first and last verdict, holdouts and unresolved first verdicts by verdict, and returns.
+    """
     talks, rows, seated, changed = part.talks, part.rows, part.seated(model) & part.heard, part.talks.changed[part.rows]
     first, last = talks.first[rows], talks.last[rows]
     unresolved = seated & (first >= 0) & (talks.agreement[rows] == 0)[:, None]
@@ -230,8 +246,8 @@ def _archetype_sums(part: Part, model: str) -> ClusterSums:
 
 
 def compared_groups(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
-    """Groups of deliberations against each other: formats, models, places in the order, goals, and first verdicts
-    against last ones. The tests of each kind are corrected for their number. Numbers of the groups have rows, too."""
+    """Comparisons of groups of deliberations: formats, models, places in the order, goals, and first against last
+    verdicts. Tests are corrected for the number of tests of the same kind. The groups' own numbers have rows, too."""
     known = set[EstimateKey]()
     for contrasts in _groups(frame):
         if contrasts:
@@ -243,7 +259,7 @@ def compared_groups(results: Results, frame: Frame, how: DeliberationHow) -> Ite
 
 
 def _groups(frame: Frame) -> Iterator[list[Contrast]]:
-    """The contrasts that are made together."""
+    """Lists of contrasts. The tests of each list are corrected together."""
     talks = talks_of(frame)
     by_setting, pooled = ([part.setting for part in split(talks, pooled=also)] for also in (False, True))
     in_turn = [setting for setting in pooled if setting.format == "round-robin"]
@@ -253,7 +269,7 @@ def _groups(frame: Frame) -> Iterator[list[Contrast]]:
         return frame.sums(measure, {facet: facet for facet in facets})
 
     def of_settings(facet: str, first: Setting, second: Setting, measure: Measure, model: str = "") -> Contrast:
-        """Of two settings that differ in their format or goal."""
+        """The contrast of two settings that differ in their format or goal."""
         shared = first._replace(format="both") if facet == "format" else first._replace(goal=None)
         before, after = ((setting.format if facet == "format" else setting.goal or "") for setting in (first, second))
         where = Where(measure.name, model or None, facet, f"{shared.name} / {after}", before)
@@ -299,7 +315,7 @@ def _of_places(sums: Mapping[tuple[str, ...], ClusterSums], setting: Setting, mo
 
 
 def _of_rounds(sums: Mapping[tuple[str, ...], ClusterSums]) -> Iterator[Contrast]:
-    """How often each model's verdicts are the crowd's in round 1, and in the last round."""
+    """Contrasts of how often each model's verdict is the crowd's, in round 1 and in the last round."""
     names = ("round 1", "last round")
     for goal in in_order(goal for _, _, goal, _ in sums):
         for model in sorted({model for model, *_ in sums}):
@@ -310,7 +326,7 @@ def _of_rounds(sums: Mapping[tuple[str, ...], ClusterSums]) -> Iterator[Contrast
 
 
 def value_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
-    """Numbers of values, if any are known, and of deliberations that count alike."""
+    """Numbers about values, if any values are known. All deliberations have the same weight."""
     talks = talks_of(frame)
     if talks.masks is None or talks.weight is not None:
         return
@@ -329,7 +345,7 @@ def value_sides(results: Results, how: DeliberationHow) -> Sides:
 
 
 def value_sides_by_chance(results: Results, rows: pl.DataFrame | None, how: DeliberationHow) -> Sides:
-    """Similarity and inheritance with partners drawn at random; empty if no values are known."""
+    """Similarity and inheritance with randomly chosen partners; empty if no values are known."""
     talks = talks_from(results.records)
     return _of_values(talks, np.random.default_rng((how.seed, len(talks))))
 

@@ -1,4 +1,4 @@
-"""The paper's experiment on deliberation: what `--as-published` stands for."""
+"""The paper's experiment on deliberation, used by `--as-published`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAPER = Paper(
         PaperTable("*rchetypes*"),
     ),
     ours=(
-        "The instructions of agents who speak in turn, and of three agents, are the project's own: the paper prints"
-        " none."
+        "The instructions for agents who speak in turn, and for three agents, are the project's own, because the"
+        " paper prints none."
     ),
 )

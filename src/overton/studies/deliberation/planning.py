@@ -1,4 +1,4 @@
-"""Replies for planning: how many rounds a deliberation takes is not known until it is run."""
+"""Canned replies for planning, because nobody knows beforehand how many rounds a deliberation takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _agreed(role: str, speaker: str, form: Form | None) -> str:
 
 
 def _unreadable(role: str, speaker: str, form: Form | None) -> str:
-    """No reply ever states a verdict: all rounds are run, and every agent is asked twice in each."""
+    """No reply ever states a verdict. So every round takes place, and Overton asks every agent twice in each round."""
     return _named(role) or f"I am Agent 1. This is Round 1.\nHere's my thinking: {_THINKING}"
 
 
@@ -29,4 +29,7 @@ def _named(role: str) -> str:
 
 
 CANNED = (_agreed, _unreadable)
-"""Replies that make every deliberation as short, then as long, as possible; explanations have the requested length."""
+"""Replies that make every deliberation as short as possible, then replies that make it as long as possible.
+
+Explanations have the requested length.
+"""

@@ -1,9 +1,9 @@
-"""How precise deliberations are so far: consensus, and changes of verdict, on these very dilemmas.
+"""The precision of consensus and changes of verdict during a run, for exactly the dilemmas of the run.
 
-Both headlines are means over dilemmas and conditions, each with the weight that it has in the whole design
-(`overton.studies.precision`). Inertia and conformity are parameters of a model
-fitted to all decisions, not means, so no half-width can be requested for them. Nor can one for rounds to consensus, a
-mean over the deliberations that reach it, of which some dilemmas have none.
+Both headlines are means over dilemmas and conditions, each with its weight in the whole design
+(`overton.studies.precision`). No half-width can be requested for inertia and conformity, because they are parameters of
+a model fitted to all decisions, not means. Rounds to consensus can have no half-width either: they are averaged over
+deliberations that reach consensus, and some dilemmas have no such deliberation.
 """
 
 from __future__ import annotations
@@ -42,13 +42,16 @@ _COLUMNS = ("deliberation", "format", "goal", "round", "position", "model", "ver
 
 
 def _block(trial: DilemmaTrial) -> tuple[str, int]:
-    """All orders of the same agents together, so that everybody speaks first equally often."""
+    """The block of a trial.
+
+    A block has all orders of the same agents, so that every agent speaks first equally often.
+    """
     who = "-".join(map(str, sorted(trial.order)))
     return f"{trial.format}/{trial.goal}/{who}", trial.repetition
 
 
 def _like(record: Record, trial: DilemmaTrial) -> Record:
-    """The same message in another deliberation, by the agent in the same seat."""
+    """Copy a message to another deliberation, as a message of the agent in the same seat."""
     return msgspec.structs.replace(
         record,
         deliberation=trial.name,
@@ -59,15 +62,15 @@ def _like(record: Record, trial: DilemmaTrial) -> Record:
 
 
 def _longest(trial: DilemmaTrial) -> DilemmaTrial:
-    """The judge is asked again about every message, if about any."""
+    """The longest version of a trial. If the judge repeats some labels, it repeats all of them here."""
     return msgspec.structs.replace(trial, retest=float(trial.retest > 0))
 
 
 def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
-    """The precision of the deliberations so far, each record under its arm; `measures` are the half-widths wanted.
+    """The precision of the deliberations so far, from their records by arm. `measures` are the requested half-widths.
 
-    A model in several seats has that many times the weight. Its seats in one deliberation are not separate answers:
-    together they are one, which is a 'yes' to the extent that theirs are.
+    A model in several seats has a weight equal to the number of its seats. Its seats in one deliberation count as one
+    answer, whose value is the proportion of seats with a 'yes'.
     """
     from overton.studies.deliberation import measures as declared
 
@@ -93,8 +96,10 @@ def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionSta
 
 
 def _frame(looked: InterimResult) -> Frame | None:
-    """The deliberations and agents of these records, with the numbers of arms in the place of dilemmas; None if so far
-    a call failed in every deliberation."""
+    """The deliberations and agents of these records, with arms' numbers in place of dilemmas.
+
+    None if every deliberation so far has a failed call.
+    """
     import polars as pl
 
     from overton.statistics.jackknife import Jackknife
@@ -121,10 +126,8 @@ BLOCKS: Blocks = Blocks(
     of=_block,
     goals={
         CONSENSUS: Goal(_CONSENSUS, 0.5),
-        CHANGED: Goal(
-            "share of deliberations on these dilemmas in which a model changes its verdict, each model's", 0.5
-        ),
-        SHARE: Goal(f"share of {_SHARE}, of each dilemma in a condition", 0.5),
+        CHANGED: Goal("each model's share of deliberations on these dilemmas in which it changes its verdict", 0.5),
+        SHARE: Goal(f"share of {_SHARE}, for each dilemma in each condition", 0.5),
     },
     judge=judged,
     first=twice,
@@ -134,4 +137,4 @@ BLOCKS: Blocks = Blocks(
     longest=_longest,
     weighted=True,
 )
-"""A block is a repetition of a format and goal: the same agents in all their orders."""
+"""Blocks of trials. Each is a repetition of a format and goal, with the same agents in all their orders."""

@@ -1,6 +1,6 @@
-"""The protocol: agents give verdicts in rounds, seeing each other's, until they agree (section 3.2); then a judge names
-the values behind each explanation, up to five of the published 48 or of the run's own list (section 3.3).
-"""
+"""The protocol of deliberation. Agents give verdicts in rounds, with the other agents' verdicts in view, until they
+agree (section 3.2). Then a judge names the values behind each explanation, up to five of the published 48 or of the
+run's own list (section 3.3)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,22 @@ from overton.studies.orders import drawn_order
 from overton.studies.self_agreement import is_retested, retest_speaker
 
 ATTEMPTS = 2
-"""If a message's verdict cannot be read, the message is asked for once more, with the format repeated."""
+"""Requests per message: if its verdict cannot be read, Overton repeats the format and requests the message once
+more."""
 
 
 NullChange = Literal["", "alone", "stranger"]
-"""Whom agents hear in a null condition: nobody, or a discussion of another dilemma; '' in the design itself."""
+"""The messages that an agent receives in a null condition: none ('alone'), or those of a discussion of another dilemma
+('stranger'). In the design itself it is ''.
+"""
 
 
 class DilemmaTrial(Trial, frozen=True):
-    """One dilemma discussed once: by whom, in which order and format, with which goal; or a null of that, in which
-    agents hear nobody, or what was said about one of the `donors`."""
+    """One discussion of a dilemma, with its agents, order, format and goal.
+
+    In a null condition, agents receive no messages, or the messages from a discussion of one of the dilemmas in
+    `donors`.
+    """
 
     dilemma: Dilemma
     format: Format
@@ -50,12 +56,12 @@ class DilemmaTrial(Trial, frozen=True):
 
     @property
     def condition_name(self) -> str:
-        """Format, goal, and who sits at the table in which order."""
+        """The name of a condition: format, goal, and the agents in their order."""
         return f"{self.format}/{self.goal}/{'-'.join(map(str, self.order))}"
 
 
 def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator[DilemmaTrial]:
-    """All deliberations, each dilemma's together."""
+    """All deliberations, ordered by dilemma."""
     for dilemma in dilemmas:
         for format_, cells in cells_of(options):
             for order in orders_of(options, format_, cells[0].size):
@@ -80,13 +86,13 @@ def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator
 
 
 def speaker(number: int) -> str:
-    """The speaker name of the agent with this number (from 1, in the order given)."""
+    """The speaker name of the agent with this number (from 1, in the user's order)."""
     return f"agent/{number}"
 
 
 @dataclass
 class _AgentTurn:
-    """One message: who said what, and when."""
+    """One message of an agent, with its round and the agent's place."""
 
     round: int
     place: int
@@ -99,8 +105,8 @@ class _AgentTurn:
 
 @dataclass
 class _Agent:
-    """One agent's own view of the deliberation: its conversation so far, the messages it has not yet been shown, and
-    its own explanations.
+    """One agent's view of the deliberation: its conversation so far, the messages that it has not yet received, and its
+    own explanations.
     """
 
     place: int
@@ -110,13 +116,13 @@ class _Agent:
     explained: list[str] = field(default_factory=list)
 
     def turn(self, round_: int) -> tuple[Message, ...]:
-        """The conversation with everything said since its last turn."""
+        """The conversation, with the messages since the agent's last turn added."""
         if self.unseen:
             news = prompts.others_message(
                 round_, [(said.place, said.verdict, said.explanation) for said in self.unseen]
             )
             self.unseen = []
-            if self.messages[-1].role == "user":  # still its first turn: dilemma and others share one user turn
+            if self.messages[-1].role == "user":  # first turn: dilemma and messages share one user turn
                 self.messages[-1] = user(f"{self.messages[-1].content}\n\n{news}")
             else:
                 self.messages.append(user(news))
@@ -124,9 +130,12 @@ class _Agent:
 
 
 async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
-    """Run the deliberation: rounds until all verdicts agree at the end of a whole round, or no rounds are left."""
+    """Run the deliberation: rounds until all verdicts of a round agree, or until the last round.
+
+    Then label the values.
+    """
     said = await (_discuss_apart(trial, ask) if trial.instead else _discuss(trial, ask))
-    # A failed deliberation is in no measure, and when its calls are retried it gets other messages in their place.
+    # Do not label a failed deliberation. No measure uses it, and retrying its calls may give other messages.
     whole = trial.values and not any(turn.failure for turn in said)
     values = [
         await _label_values(trial, number, ask, turn) if whole else NOT_VALUED for number, turn in enumerate(said, 1)
@@ -135,7 +144,9 @@ async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
 
 
 async def _label_values(trial: DilemmaTrial, number: int, ask: Ask, said: _AgentTurn) -> Mapping[str, Any]:
-    """The columns with the values of the trial's message `number`, and with second ones if the judge is asked again."""
+    """The columns with the values of the trial's message `number`, and with repeated labels if the judge labels it
+    again.
+    """
     if not said.explanation.strip():
         return NOT_VALUED
     material = {"verdict": said.verdict, "explanation": said.explanation}
@@ -155,7 +166,7 @@ async def _discuss(trial: DilemmaTrial, ask: Ask) -> list[_AgentTurn]:
 
 
 async def _hold_rounds(trial: DilemmaTrial, speak: Callable[[int], Awaitable[list[_AgentTurn]]]) -> list[_AgentTurn]:
-    """Rounds until there is consensus, a call failed, or no rounds are left."""
+    """Run rounds until there is consensus, a call fails, or no rounds are left."""
     said: list[_AgentTurn] = []
     for round_ in range(1, trial.rounds + 1):
         said += await speak(round_)
@@ -165,7 +176,8 @@ async def _hold_rounds(trial: DilemmaTrial, speak: Callable[[int], Awaitable[lis
 
 
 async def _discuss_apart(trial: DilemmaTrial, ask: Ask) -> list[_AgentTurn]:
-    """The same rounds in which nobody hears anybody, or everybody hears strangers who discuss another dilemma."""
+    """Run the rounds of a null condition: agents receive no messages, or messages from a discussion of another
+    dilemma."""
     strangers: list[_AgentTurn] = []
     if trial.donors:
         (donor,) = trial.draw("donor").sample(trial.donors, 1)
@@ -185,7 +197,8 @@ async def _discuss_apart(trial: DilemmaTrial, ask: Ask) -> list[_AgentTurn]:
 
 
 def _turns_heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequence[_AgentTurn]) -> list[_AgentTurn]:
-    """What an agent hears before it speaks: from each other seat, the latest message it could have heard by then."""
+    """The messages that an agent receives before it speaks: from each other seat, the latest message available by
+    then."""
     heard = []
     for other in range(1, len(trial.order) + 1):
         until = round_ if trial.format == "round-robin" and other < place else round_ - 1
@@ -196,7 +209,7 @@ def _turns_heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequen
 
 @dataclass(frozen=True)
 class _OncePerRun:
-    """Makes each call once per run, whichever trial makes it first."""
+    """An `Ask` whose calls are shared by all trials of a run: equal calls are made only once."""
 
     inner: Ask
 
@@ -204,7 +217,7 @@ class _OncePerRun:
         return await self.inner(role, messages, **{**more, "shared": True})
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        """Several side by side."""
+        """Ask several questions side by side."""
         return await self.inner.all([msgspec.structs.replace(question, shared=True) for question in questions])
 
 
@@ -219,7 +232,7 @@ def _seat_agents(trial: DilemmaTrial) -> list[_Agent]:
 
 
 async def _speak_at_once(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_AgentTurn]:
-    """All answer; then all are shown what the others said."""
+    """All agents answer. Then each receives the others' messages."""
     said = await side_by_side(_speak(round_, agent, ask) for agent in agents)
     for turn in said:
         _tell(agents, turn)
@@ -227,7 +240,7 @@ async def _speak_at_once(round_: int, agents: Sequence[_Agent], ask: Ask) -> lis
 
 
 async def _speak_in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_AgentTurn]:
-    """Each answers knowing what was said before in this round and in earlier ones."""
+    """Agents answer one after the other. Each has received the earlier messages of this round and of earlier rounds."""
     said: list[_AgentTurn] = []
     for agent in agents:
         said.append(await _speak(round_, agent, ask))
@@ -238,7 +251,10 @@ async def _speak_in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> lis
 
 
 async def _speak(round_: int, agent: _Agent, ask: Ask) -> _AgentTurn:
-    """One agent's message in this round, or why there is none; an unreadable verdict is asked for once more."""
+    """One agent's message in this round, or the reason for its absence.
+
+    If the verdict is unreadable, Overton asks once more.
+    """
     answered = await ask_until_read(
         ask,
         "agent",
@@ -260,20 +276,25 @@ async def _speak(round_: int, agent: _Agent, ask: Ask) -> _AgentTurn:
 
 
 def _faults(agent: _Agent, reply: Reply, explanation: str, repeated: str) -> tuple[Fault, ...]:
-    """A reply's faults of form; repeating only the verdict, with no explanation, is none."""
+    """The ways in which a reply is malformed. Repeating an earlier verdict without an explanation is not a fault."""
     shown = [message.content for message in agent.messages if message.role != "assistant"]
     faults = faults_of(reply.text, finish=reply.finish, shown=[*shown, repeated])
     return (*faults, "duplicate") if repeats(explanation, agent.explained) else faults
 
 
 def _read(reply: Reply) -> Reading[tuple[Verdict | None, str]]:
-    """Verdict and explanation; a message without a readable verdict still has an explanation."""
+    """Read verdict and explanation. A message without a readable verdict still has an explanation."""
     verdict, explanation = read_verdict(reply.text)
-    return Reading((verdict, explanation), "as is", "" if verdict else "it has no readable verdict")
+    if verdict is None:
+        return Reading((None, explanation), "invalid", "it has no readable verdict")
+    return Reading((verdict, explanation), "as is")
 
 
 def _form(round_: int, agent: _Agent) -> Form:
-    """For answerers that can be held to a form: a message opens as the prompt asks, with one of the verdicts."""
+    """The reply format for models with constrained decoding.
+
+    It makes a message begin as the prompt asks, with one of the verdicts.
+    """
     return Form(openings=tuple(prompts.opening(agent.place, round_, verdict) for verdict in VERDICTS))
 
 

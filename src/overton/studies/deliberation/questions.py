@@ -1,6 +1,6 @@
-"""The question to the judge: which of the values in a list an explanation uses, up to five (section 3.3).
+"""The question to the judge: which values of a list, at most five, does an explanation use (section 3.3)?
 
-The list is the published one, or a run's own.
+The list is the published list or a run's own list.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 USED, NOT_USED = "used", "not used"
-"""Whether the judge names a value for an explanation."""
+"""The judge's labels for an explanation and a value: whether it names the value."""
 
 MOST = 5
-"""The most values that one explanation may be given."""
+"""The maximum number of values that the judge may name for an explanation."""
 
 
 class ValueLabels(NamedTuple):
-    """The judge's answer: values from the list, and how many others it named."""
+    """The judge's answer: values from the list, and the number of values outside it."""
 
     values: tuple[str, ...]
     dropped: int
@@ -43,14 +43,14 @@ class _ValueAnswer(msgspec.Struct):
 
 
 def schema(values: ValueList = PUBLISHED) -> dict[str, Any]:
-    """The judge's output: at most five values from the list."""
+    """The JSON schema of the judge's output: at most five values from the list."""
     named = Annotated[str, with_schema(enum=names_of(values))]
     answers = Annotated[list[named], with_schema(maxItems=MOST)]
     return schema_of(msgspec.defstruct("_ValueAnswer", [("answers", answers)]))
 
 
 def _ask_values(values: ValueList, form: Form, material: Material, order: Order) -> tuple[JudgePrompt[ValueLabels]]:
-    """The values of one evaluation, which the prompt lists in this order."""
+    """The prompt that asks for the values of one evaluation. It lists the values in the given order."""
     if values is PUBLISHED:
         lines = order.of(prompts.LISTED)
         listed, prompt = tuple(dict.fromkeys(lines)), prompts.values_prompt(lines)
@@ -63,7 +63,10 @@ def _ask_values(values: ValueList, form: Form, material: Material, order: Order)
 
 
 def _read(listed: frozenset[str], reply: Reply) -> Reading[ValueLabels]:
-    """Values exactly as written in the list, each once, at most five; others are dropped and counted."""
+    """Read the values that match the list exactly, each once, at most five.
+
+    Values outside the list are dropped and counted.
+    """
     reading = parse_json(reply.text, _ValueAnswer)
     if reading.value is None:
         return Reading.invalid(reading.problem)
@@ -86,13 +89,15 @@ def _dropped(found: ValueLabels | None) -> dict[str, Any]:
 
 
 NOT_VALUED: Mapping[str, Any] = {"values": _named(None), **_dropped(None)}
-"""The columns of a message without labels."""
+"""The columns for a message without labels."""
 
 
 def _explanations(names: tuple[str, ...], results: Results) -> pl.DataFrame:
-    """Every message with an explanation, with a label for each value: a judge may err by naming one or by missing one.
+    """Every message with an explanation, with a label for each value.
 
-    Messages on one dilemma are treated as alike.
+    A judge errs by naming a wrong value or by missing one.
+
+    Messages on the same dilemma form one group.
     """
     import polars as pl
 
@@ -114,8 +119,10 @@ def _explanations(names: tuple[str, ...], results: Results) -> pl.DataFrame:
 
 
 def _texts(meant: Mapping[str, str], results: Results, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the evaluation as the judge read it, the value, and what it means if the list says so; people do
-    not read the dilemma either."""
+    """The rows with the evaluation as the judge read it, the value, and its definition if the list has one.
+
+    Like the judge, people do not read the dilemma.
+    """
     import polars as pl
 
     evaluations = [prompts.evaluation_message(*row) for row in rows.select("verdict", "explanation").iter_rows()]
@@ -124,11 +131,14 @@ def _texts(meant: Mapping[str, str], results: Results, rows: pl.DataFrame) -> pl
 
 
 _ASKS = f"Does this evaluation use this value?\n\n{str(prompts.load('values')['system']).split(chr(10) * 2)[1]}"
-"""The published prompt's own words about evaluations, also where a run replaces that prompt."""
+"""The question for people, with the published prompt's own words on evaluations.
+
+It stays the same if a run replaces that prompt.
+"""
 
 
 def _question(values: ValueList) -> Question[ValueLabels]:
-    """Whether an explanation uses each of these values."""
+    """The question whether an explanation uses each of these values."""
     names = names_of(values)
     meant = {each.value: each.definition for each in values} if have_definitions(values) else {}
     return Question(
@@ -150,23 +160,23 @@ def _question(values: ValueList) -> Question[ValueLabels]:
             USED: "its writer uses this value in their reasoning",
             NOT_USED: "its writer does not use this value in their reasoning",
         },
-        shown={"Evaluation": "evaluation", "Value": "value", **({"What it means": "definition"} if meant else {})},
+        shown={"Evaluation": "evaluation", "Value": "value", **({"Definition": "definition"} if meant else {})},
         row="value",
         group="evaluation",
     )
 
 
 _VALUES = "(values)"
-"""The part of a material with a run's own list."""
+"""The key of a run's own list in the material."""
 
 
 _CONTROLS = controls_in("overton.studies.deliberation")
-"""They are about published values."""
+"""The control texts. They concern the published values."""
 
 
 @lru_cache(maxsize=16)
 def questions_of(judged: Judged) -> Questions:
-    """All that the judge of a run with this option `values` is asked."""
+    """All questions to the judge of a run whose option `values` is `judged`."""
     values = list_of(judged)
     own = msgspec.to_builtins(values)
     return Questions(
@@ -184,7 +194,7 @@ QUESTIONS = replace(
     of_run=lambda results: questions_of(list_in(results)),
     of_material=lambda material: questions_of(values_in(material[_VALUES]) if _VALUES in material else True),
 )
-"""Those of any run: which values there are follows from its list."""
+"""The questions of any run. Its list determines the values."""
 
 VALUE = QUESTIONS.first
-"""Whether an explanation uses each of the published values."""
+"""The question whether an explanation uses each of the published values."""

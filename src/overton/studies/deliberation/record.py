@@ -1,4 +1,5 @@
-"""One row of the outcome table of deliberation: one message of one agent; and tables of decisions made elsewhere."""
+"""The records of deliberation, one for each message of an agent, and the format of tables of verdicts from outside
+Overton."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     ]
     dilemma: Annotated[str, means("the dilemma's id"), ColumnRules(needed=True)]
     format: Annotated[Format, means("the condition: whether agents speak at once or in turn"), ColumnRules(needed=True)]
-    goal: Annotated[Goal, means("the condition: what agents are told to aim for"), ColumnRules(known=(), added=True)]
+    goal: Annotated[Goal, means("the condition: the goal in the agents' prompt"), ColumnRules(known=(), added=True)]
     agents: Annotated[str, means("the models of all agents in speaking order, joined by ' + '")]
     round: Annotated[
         int, means("from 1 to the maximum number of rounds"), ColumnRules("from 1", needed=True, least=1, most=100)
@@ -52,28 +53,31 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     model: Annotated[str, means("the agent's model"), ColumnRules(needed=True)]
     verdict: Annotated[
         Verdict | None,
-        means("None if it could not be read even after one more request: it then agrees with nothing"),
+        means(
+            "None if the verdict could not be read even after a second request; an unreadable verdict agrees with no"
+            " other"
+        ),
         ColumnRules("empty or 'invalid' if it could not be read", needed=True, none=_INVALID),
     ]
     attempts: Annotated[int, means("replies requested, 1 or 2")]
-    explanation: Annotated[str, means("what follows the verdict, as the others were shown it")]
+    explanation: Annotated[str, means("the text after the verdict, as shown to the others")]
     values: Annotated[
         tuple[str, ...] | None,
         means("the values that the judge found, None if no judge was asked or its answer was unusable"),
         ColumnRules(
-            "values in the explanation: empty is 'not known', [] is 'none'",
+            "values in the explanation; empty means 'not known', [] means 'none'",
             must="must be a list of texts: JSON, or names separated by ';'",
             added=True,
         ),
     ]
     values_dropped: Annotated[
         int | None,
-        means("how many values outside the list the judge named, None like `values`"),
+        means("number of values outside the list that the judge named, None if `values` is None"),
         ColumnRules("values outside the list that the judge named"),
     ]
     agreed: Annotated[
         bool,
-        means("whether all verdicts of this round agree: the deliberation ended here with consensus"),
+        means("whether all verdicts of this round agree, so that the deliberation ended here with consensus"),
     ]
     last: Annotated[bool, means("whether this was the deliberation's last round")]
     crowd: Annotated[
@@ -83,7 +87,10 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     ]
     failure: Annotated[
         str | None,
-        means("why the call failed for good ('kind: message'), None if it did not; the deliberation ends there"),
+        means(
+            "why the call failed permanently ('kind: message'), None if it succeeded; a failed call ends the"
+            " deliberation"
+        ),
         ColumnRules("a deliberation with a failure is left out entirely and counted", added=True),
     ]
     answer: Annotated[str, means("the reply as received")]
@@ -93,19 +100,24 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     faults: Annotated[
         tuple[Fault, ...],
         means(
-            "faults of the message's form: empty, cut, echo (of anything the agent was shown), loop, duplicate (its"
+            "how the message is malformed: empty, cut, echo (of a text in its prompt), loop, duplicate (its"
             " explanation repeats an earlier one of the same agent)"
         ),
-        ColumnRules("faults of the message's form; empty is 'none'", hollow=True),
+        ColumnRules("how the message is malformed; empty means 'not at all'", hollow=True),
     ] = ()
-    valued_again: Annotated[bool, means("whether the judge was asked again, with its list in another order")] = False
+    valued_again: Annotated[
+        bool, means("whether the judge got a second request, with the list of values in another order")
+    ] = False
     values_again: Annotated[
-        tuple[str, ...] | None, means("`values` from the second request; None as for `values`, and if not asked again")
+        tuple[str, ...] | None,
+        means(
+            "the values that the judge found in the second request; None without a usable answer or a second request"
+        ),
     ] = None
 
 
 def _lists(cells: pl.Series) -> pl.Series:
-    """Lists of values: JSON, or names separated by ';'; each distinct cell is read once."""
+    """Parse lists of values, given as JSON or as names separated by ';'. Each distinct cell is parsed once."""
     import polars as pl
 
     wanted = pl.List(pl.String)
@@ -119,7 +131,7 @@ def _lists(cells: pl.Series) -> pl.Series:
 
 
 def _list(cell: str) -> list[str] | None:
-    """The values of a cell, None if they cannot be read."""
+    """The values of a cell; None if the cell cannot be parsed."""
     if not cell.strip().startswith("["):
         return [part.strip() for part in cell.split(";") if part.strip()]
     try:
@@ -159,14 +171,14 @@ DECISIONS = TableKind.of(
             "position",
             _out_of_turn,
             "must be a whole number from 1 in round-robin",
-            "must be 1 or more in every row of a round-robin deliberation; otherwise nobody knows who spoke first",
+            "must be 1 or more in every row of a round-robin deliberation, to show who spoke first",
         ),
     ),
     once=Once(
         ("deliberation", "dilemma", "format", "goal", "round", ("agent", "model")),
-        "the agent of {first} speaks twice in a round: agents that share a model need a column 'agent', and"
-        " deliberations need names of their own",
+        "the agent of {first} speaks twice in a round; agents that share a model need a column 'agent', and each"
+        " deliberation needs its own name",
     ),
     others=True,
 )
-"""One row for each agent in each round."""
+"""The format of a table of decisions, with one row for each agent in each round."""

@@ -1,6 +1,6 @@
-"""Records of deliberation made into units: deliberations, openings, agents, and verdicts.
+"""Units of deliberation, made from records: deliberations, openings, agents, and verdicts.
 
-Each value that a measure is a mean of has a column here, null where a unit has none.
+For each measure that is a mean, the units have a column with its values, null where a unit has no value.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from overton.studies.warnings import FaultCount, count_faults
 
 
 def weighing_of(records: pl.DataFrame, how: DeliberationHow) -> Weighing | None:
-    """None: nobody requests probabilities of verdicts, or of values."""
+    """Always None, because no run requests token probabilities of verdicts or values."""
     return None
 
 
@@ -52,15 +52,15 @@ _FACETS = {
 def units_of(
     records: pl.DataFrame, how: DeliberationHow, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
 ) -> dict[str, Units]:
-    """The units of some kinds, by default all.
+    """The units of the given kinds, by default all kinds.
 
-    deliberations  one row for each; those of all models are under the model ''
-    openings  round-robin deliberations, of the model that speaks first
+    deliberations  one row for each deliberation, with '' as the model
+    openings  one row for each round-robin deliberation, with the model that speaks first
     agents    one row for each agent
-    verdicts  each agent's verdicts in round 1 and in the last round, on dilemmas whose crowd is known
+    verdicts  each agent's verdicts in round 1 and in the last round, on dilemmas whose crowd verdict is known
 
     Facets: `setting`, `pooled` (the setting with orders of speaking pooled), `place` (in the order of speaking; null if
-    all speak at once), `speaks` (first or later), `round` and `goal` ('all' without one).
+    all speak at once), `speaks` (first or later), `round` and `goal` ('all' if there is no goal).
     """
     talks = talks_from(records)
     makers = (deliberations_of, openings_of, agents_of, verdicts_of)
@@ -76,7 +76,7 @@ def units_of(
 
 
 def _columns(talks: Deliberations, row: AnyInts, facets: Sequence[str] = ("setting", "pooled")) -> dict[str, pl.Series]:
-    """The columns of units of these deliberations that say what they are of, and what they count."""
+    """The columns that units share: their model, condition, dilemma and facets, and their weights if there are any."""
     names = {
         "setting": [setting.name for setting in talks.settings],
         "pooled": [setting.pooled.name for setting in talks.settings],
@@ -100,7 +100,7 @@ def _named(names: Sequence[str] | pl.Series, codes: AnyInts) -> pl.Series:
 
 
 def _with_failed(table: pl.DataFrame, talks: Deliberations, models: Sequence[str]) -> pl.DataFrame:
-    """With a row without values for each deliberation that failed, of each of these models."""
+    """Add a row without values for each failed deliberation and each of these models."""
     known = set(talks.dilemmas)
     failed = [(model, dilemma) for dilemma in talks.failed if dilemma in known for model in models]
     if not failed:
@@ -117,10 +117,10 @@ def _with_failed(table: pl.DataFrame, talks: Deliberations, models: Sequence[str
 
 
 def deliberations_of(talks: Deliberations) -> pl.DataFrame:
-    """One row for each deliberation, and one without values for each that failed.
+    """One row for each deliberation. Failed deliberations have a row without values.
 
-    Deliberations of models that never gave a readable verdict have no value but that of the crowd: with these, nobody
-    can agree.
+    If a model never gave a readable verdict, agreement is impossible. Its deliberations then have no values for
+    consensus.
     """
     every, reached = np.arange(len(talks)), talks.agreement > 0
     crowd = talks.crowd[talks.dilemma]
@@ -146,7 +146,7 @@ def deliberations_of(talks: Deliberations) -> pl.DataFrame:
 
 
 def openings_of(talks: Deliberations) -> pl.DataFrame:
-    """One row for each round-robin deliberation, of the model that speaks first."""
+    """One row for each round-robin deliberation, with the model that speaks first."""
     in_turn = np.array([setting.format == "round-robin" for setting in talks.settings], bool)[talks.setting]
     row = np.flatnonzero(in_turn)
     reached = talks.agreement[row] > 0
@@ -164,12 +164,12 @@ def openings_of(talks: Deliberations) -> pl.DataFrame:
 
 
 def agents_of(talks: Deliberations) -> pl.DataFrame:
-    """One row for each agent, and one without a value for each model and deliberation that failed."""
+    """One row for each agent. For a failed deliberation, there is one row for each model, without a value."""
     row, seat = np.nonzero(talks.seated)
     in_turn = np.array([setting.format == "round-robin" for setting in talks.settings], bool)[talks.setting[row]]
     places = [str(place) for place in range(1, talks.model.shape[1] + 1)]
     model = talks.model[row, seat]
-    # A refusal counts once for each model of a deliberation, however many seats it has.
+    # Count a refusal once for each model of a deliberation, however many seats the model has.
     again = (talks.model[row] == model[:, None]) & (np.arange(talks.model.shape[1]) < seat[:, None])
     made = pl.DataFrame(
         {
@@ -189,8 +189,8 @@ def agents_of(talks: Deliberations) -> pl.DataFrame:
 
 
 def verdicts_of(talks: Deliberations) -> pl.DataFrame:
-    """One row for each agent and either end of its deliberation, on dilemmas whose crowd is known: is its verdict there
-    the crowd's?"""
+    """One row for each agent's first and last verdict, on dilemmas whose crowd verdict is known. The value says whether
+    the agent's verdict equals the crowd's."""
     crowd = talks.crowd[talks.dilemma]
     ends = []
     for number, verdict in enumerate((talks.verdict[:, :, 0], talks.at_end)):
@@ -209,7 +209,10 @@ def verdicts_of(talks: Deliberations) -> pl.DataFrame:
 
 
 def without_faults(results: Results) -> Results:
-    """The view in which the verdicts of malformed messages could not be read; the results themselves without any."""
+    """Results in which the verdicts of malformed messages count as unreadable.
+
+    If no message is malformed, the given results.
+    """
     records = results.records
     if "faults" not in records.columns:
         return results
@@ -220,13 +223,16 @@ def without_faults(results: Results) -> Results:
 
 
 def faults_of(records: pl.DataFrame, how: DeliberationHow) -> tuple[FaultCount, ...]:
-    """Malformed messages, by model and format."""
+    """Counts of malformed messages, by model and format."""
     return count_faults(records, "format")
 
 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
-    """The tables 'counts', for all models together, by model, and by setting; 'settings', which says what their names
-    stand for; and 'openings', how often each model's first verdict was which, on how many dilemmas."""
+    """Three tables.
+
+    'counts' has counts for all models together, by model, and by setting. 'settings' explains the settings' names.
+    'openings' has the distribution of each model's first verdicts, and the number of dilemmas.
+    """
     talks = talks_of(frame)
     settings = {"setting": split(talks), "pooled": split(talks, pooled=True)}
     by_model: list[Cells] = [
@@ -260,14 +266,13 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
 
 
 def _count_all(talks: Deliberations) -> Cells:
-    """What there is to measure.
+    """Counts of the units to measure.
 
-    `failed` deliberations are left out because a call failed for good; in `heard` ones every model gave a readable
-    verdict. `unfinished` ones have no consensus and fewer rounds than the longest one of their kind; `continued` ones
-    went on after consensus. Of messages, `invalid` ones have no readable verdict, `values_known` counts those whose
-    values are known, `values_empty` those among these that use none; `values_dropped` counts values outside the list
-    that the judge named, null if not recorded. `crowd_unknown` counts dilemmas whose crowd's verdict is unknown or
-    tied.
+    Deliberations: `failed` are left out because a call failed permanently. In `heard`, every model gave at least one
+    readable verdict. `unfinished` have no consensus and fewer rounds than the longest of the same setting. `continued`
+    went on after consensus. Messages: `invalid` have no readable verdict, `values_known` have known values, and
+    `values_empty` have known values but use none. `values_dropped` counts values outside the list that the judge named,
+    null if not recorded. `crowd_unknown` counts dilemmas whose crowd's verdict is unknown or tied.
     """
     empty = 0 if talks.masks is None else int((~talks.masks.any(1) & talks.known).sum())
     return {
@@ -287,13 +292,13 @@ def _count_all(talks: Deliberations) -> Cells:
 
 
 def _unfinished(part: Part) -> int:
-    """Deliberations without consensus that are shorter than the longest of their kind."""
+    """The number of deliberations without consensus that have fewer rounds than the part's longest."""
     rounds = part.talks.rounds[part.rows]
     return int(((part.talks.agreement[part.rows] == 0) & (rounds < rounds.max())).sum())
 
 
 def messages_by_model(talks: Deliberations) -> Iterator[tuple[str, int, int]]:
-    """How many messages each model has, and how many without a readable verdict."""
+    """For each model, the number of its messages, and of its messages without a readable verdict."""
     model = np.broadcast_to(talks.model[..., None], talks.verdict.shape)
     for code, name in enumerate(talks.models):
         own = model == code
@@ -324,11 +329,11 @@ def missing(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[Ta
             yield TableRow("not_computed", {"what": what, "why": why})
     for note in notes(counts_of(frame, ())["counts"]):
         yield TableRow("notes", {"note": note})
-    if how.bootstraps:  # figures are then drawn as in the paper
+    if how.bootstraps:  # makes charts like the paper's figures
         yield TableRow("choices", {"intervals": how.intervals})
 
 
-_NO_VALUES = "no message has values: let a judge name them"
+_NO_VALUES = "no message has values; a judge can name them"
 _NO_ORDER = "no deliberation is round-robin"
 _NO_GOALS = "no models deliberated with more than one goal"
 _CROWD_UNKNOWN = "no dilemma's crowd verdict is known"

@@ -1,4 +1,5 @@
-"""The list from which the judge of a run names values: the published 48, or the run's own, and how a judge reads it."""
+"""The list of values for a run's judge, which is the published list or the run's own, and the prompt that contains
+it."""
 
 from __future__ import annotations
 
@@ -18,19 +19,24 @@ from overton.studies.deliberation.value_lists import (
 from overton.studies.results import Results
 
 PUBLISHED: ValueList = tuple(map(Value, prompts.VALUES))
-"""The 48 of appendix D, which have no definitions."""
+"""The 48 published values of appendix D, which have no definitions."""
 
 
 def list_of(judged: Judged) -> ValueList:
-    """The list of a run by its option `values`: the very object `PUBLISHED` if it has the published values."""
+    """The list of a run whose option `values` is `judged`.
+
+    For the published values, it is the object `PUBLISHED` itself.
+    """
     return PUBLISHED if isinstance(judged, bool) or judged == PUBLISHED else judged
 
 
 def list_in(results: Results) -> ValueList:
-    """The list from which the judges of some runs named values; of runs without one, and of tables, the published.
+    """The list of values that the judges of these runs share.
+
+    For runs without a list, and for tables, it is the published list.
 
     Raises:
-        InputError: the runs have different lists, so that their numbers about values mean different things.
+        InputError: the runs have different lists, so their numbers about values are not comparable.
     """
     found = [(run.name, _stored_list(run.options)) for run in results.runs if run.options.get("values")]
     if not found:
@@ -38,12 +44,12 @@ def list_in(results: Results) -> ValueList:
     (first, values), *others = found
     for name, other in others:
         if other != values:
-            raise InputError([Problem(name, "values", f"are not those of {first}: {difference(values, other)}")])
+            raise InputError([Problem(name, "values", f"differ from those of {first}: {difference(values, other)}")])
     return values
 
 
 def _stored_list(options: Mapping[str, Any]) -> ValueList:
-    """The list of a run by its options as its manifest has them."""
+    """The list of a run, from the options in its manifest."""
     judged = options["values"]
     return list_of(judged if isinstance(judged, bool) else values_in(judged))
 
@@ -51,7 +57,7 @@ def _stored_list(options: Mapping[str, Any]) -> ValueList:
 def values_prompt(values: Sequence[Value]) -> str:
     """The system prompt of the judge of a run with its own list.
 
-    It is the published one with these values in the order given, and with their definitions if there are any.
+    It is the published prompt with these values in the given order, and with their definitions if there are any.
     """
     if not have_definitions(values):
         return prompts.values_prompt([each.value for each in values])

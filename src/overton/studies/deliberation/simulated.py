@@ -1,15 +1,15 @@
-"""Agents and a judge of values whose truth is known.
+"""Simulated agents and a simulated judge of values with known parameters.
 
 An agent's verdicts follow equation 2 of the paper (section 3.4):
 
     logit P(v) = preference for v + the dilemma's effect on v + its own lasting taste for v in this dilemma
-                 + inertia (less `yielding` if the goals are balanced), if v is its own last verdict
-                 + conformity_previous * how many of the others' verdicts of earlier rounds are v
-                 + conformity_within   * how many of the others' verdicts of this round are v
+                 + inertia (minus `yielding` if the goals are balanced), if v is its own last verdict
+                 + conformity_previous * number of the others' verdicts in earlier rounds that are v
+                 + conformity_within   * number of the others' verdicts in this round that are v
 
-It reads nothing but the messages: all it knows about the deliberation comes from the conversation that it is shown.
-The judge finds the values of its list that an explanation names word for word, as those of simulated agents do; it
-reads the list in its prompt. The randomness of both follows from the request's seed.
+An agent knows only the messages of the conversation. The judge reads its list in the prompt, and finds the values that
+an explanation contains word for word. Explanations of simulated agents name values in this way. The randomness of
+agents and judge follows from the request's seed.
 """
 
 from __future__ import annotations
@@ -47,22 +47,26 @@ _NORMAL = NormalDist()
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A simulated agent: the terms of equation 2 in logits, and some probabilities.
+    """Parameters of a simulated agent: the terms of equation 2 in logits, and some probabilities.
 
-    `preference` is theta, its taste for each verdict, and `values` has the probabilities that an explanation names a
-    value; both are 0 for those not named. Agents with the same `dilemma_spread` and `seed` see the same effects of
-    dilemmas, which follow from a dilemma's id and the seed alone. Its own tastes follow from its name, the dilemma's id
-    and `taste_seed`.
+    `preference` is theta, the agent's preference for each verdict. `values` has the probability that an explanation
+    names each value. Both are 0 for keys that are not given. Agents with the same `dilemma_spread` and `seed` have the
+    same effects of dilemmas, which depend only on a dilemma's id and the seed. An agent's own tastes depend on its
+    name, the dilemma's id and `taste_seed`.
     """
 
     preference: dict[Verdict, float] = msgspec.field(default_factory=_PREFERENCE.copy)
     dilemma_spread: Annotated[
         float, Option("Standard deviation of phi, dilemmas' own effects on verdicts", least=0)
     ] = 1.0
-    inertia: Annotated[float, Option("alpha: for its own verdict from the round before")] = 1.5
-    conformity_previous: Annotated[float, Option("gamma_prev: for each other's verdict in earlier rounds")] = 0.15
-    conformity_within: Annotated[float, Option("gamma_within: for each other's verdict in this round")] = 0.9
-    yielding: Annotated[float, Option("Subtracted from inertia if the goals in its prompt are balanced")] = 0.0
+    inertia: Annotated[float, Option("alpha: added to the logit of its own verdict from the round before")] = 1.5
+    conformity_previous: Annotated[
+        float, Option("gamma_prev: added to a verdict's logit for each time that others gave it in earlier rounds")
+    ] = 0.15
+    conformity_within: Annotated[
+        float, Option("gamma_within: added to a verdict's logit for each time that others gave it in this round")
+    ] = 0.9
+    yielding: Annotated[float, Option("Subtracted from inertia if the goal in its prompt is balanced")] = 0.0
     taste: Annotated[float, Option("Standard deviation of its lasting tastes on a dilemma", least=0)] = 0.0
     invalid: Annotated[float, probability("a reply to a first request states no verdict")] = 0.0
     invalid_again: Annotated[float, probability("a reply to a repeated request states no verdict")] = 0.0
@@ -71,7 +75,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     taste_seed: Annotated[int, Option("Seed of its own tastes")] = 0
 
     def leaning(self, name: str, dilemma: str) -> tuple[float, ...]:
-        """How the agent `name` leans to each verdict on a dilemma (its id) before anybody has spoken, in logits."""
+        """The logits with which the agent `name` chooses each verdict before any message. `dilemma` is the dilemma's
+        id."""
         effects = _normals(f"{self.seed}/dilemma/{dilemma}")
         tastes = _normals(f"{self.taste_seed}/taste/{name}/{dilemma}")
         return tuple(
@@ -81,7 +86,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A simulated judge of values; all 0 is an exact one."""
+    """Parameters of a simulated judge of values; with all parameters 0 the judge is exact."""
 
     miss: Annotated[float, probability("it overlooks a value which an explanation names")] = 0.0
     outside: Annotated[float, probability("it names a value not in the list")] = 0.0
@@ -89,20 +94,20 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _normals(name: str) -> list[float]:
-    """A standard normal number for each verdict."""
-    # Moved off the ends of [0, 1), where the quantile is infinite.
+    """Random standard normal numbers, one for each verdict."""
+    # Move the numbers off the ends of [0, 1), where the quantile is infinite.
     words = Draw(name).words(len(VERDICTS))
     return [_NORMAL.inv_cdf(((word >> 11) + 0.5) / (2**53 + 1)) for word in words]
 
 
 class Deliberator(SeededAnswerer):
-    """Deliberates as an agent with known parameters would; an `Answerer`.
+    """An `Answerer` that deliberates as an agent with known parameters.
 
-    `name` is 'simulated/deliberator', optionally followed by a name of its own ('simulated/deliberator/firm'), so that
-    one run can have several different ones.
+    `name` is 'simulated/deliberator', optionally followed by a further name ('simulated/deliberator/firm'), so that one
+    run can have several different agents.
 
     Raises:
-        InputError: two dilemmas have the same title and text, so that a message would not say which is meant.
+        InputError: two dilemmas have the same title and text, so that a message would not identify its dilemma.
     """
 
     parameters: Parameters
@@ -121,10 +126,10 @@ class Deliberator(SeededAnswerer):
                 raise InputError([Problem(dilemma.id, "text", f"title and text are the same as those of {other}")])
 
     def reply(self, request: Request) -> Reply:
-        """Give a verdict and an explanation in the requested format, or a reply without a verdict.
+        """Reply with a verdict and an explanation in the requested format, or without a verdict.
 
         Raises:
-            RejectedError: these are not the messages of a deliberation on a dilemma that it knows.
+            RejectedError: these are not the messages of a deliberation on a dilemma that the agent knows.
         """
         seen = self._read(request.messages)
         unread, choice, *mentions = Draw(f"{request.seed}/answer").words(2 + 2 * len(self._values))
@@ -137,14 +142,14 @@ class Deliberator(SeededAnswerer):
         return Reply(f"{opening}\nMy current verdict: {verdict}.\n\nHere's my thinking: {thinking}")
 
     def chances(self, messages: Sequence[Message]) -> dict[Verdict, float]:
-        """The probability of each verdict, given that the reply states one."""
+        """The probability of each verdict, given that the reply has one."""
         return dict(zip(VERDICTS, self._chances(self._read(messages)), strict=True))
 
     def _read(self, messages: Sequence[Message]) -> AgentView:
         seen = _read_conversation(messages)
         if seen is None:
             raise RejectedError(
-                "unknown prompt", f"{self.name} answers only prompts that say which agent it is, and this does not"
+                "unknown prompt", f"{self.name} answers only prompts that name its agent, and this one does not"
             )
         if seen.opening not in self._dilemmas:
             raise RejectedError("unknown prompt", f"{self.name} does not know the dilemma in the prompt")
@@ -172,7 +177,11 @@ class Deliberator(SeededAnswerer):
         return self._leanings[dilemma]
 
     def _mentioned(self, words: Sequence[int]) -> list[str]:
-        """The values that it names: each with its own probability, then at most five of these, at random."""
+        """Random values for the agent to name.
+
+        Each value is included with its own probability. If more than five values are included, five of them are chosen
+        at random.
+        """
         draws = zip(self._values, words, words[len(self._values) :], strict=False)
         named = [(rank, value) for (value, chance), word, rank in draws if word / 2**64 < chance]
         return [value for _, value in sorted(named)[:MOST]]
@@ -190,12 +199,12 @@ def _thinking(seen: AgentView, verdict: Verdict, values: Sequence[str]) -> str:
 
 
 class AgentView(NamedTuple):
-    """The state of a deliberation as one agent sees it when asked.
+    """The state of a deliberation, as far as one agent's messages show it.
 
-    `opening` is the message with the dilemma; `agent` is its own number and `round` the round, both from 1; `own` is
-    its verdict from the round before, None if there is none. `previous` and `within` count the others' verdicts in
-    earlier rounds and in this one, in the order of `VERDICTS`. `balanced` is True if consensus is as important as
-    correctness, `again` if its reply could not be read.
+    `opening` is the message with the dilemma. `agent` is the agent's own number and `round` the round, both from 1.
+    `own` is its verdict in the round before, or None. `previous` and `within` count the others' verdicts in earlier
+    rounds and in this round, in the order of `VERDICTS`. `balanced` is True if consensus is as important as
+    correctness. `again` is True if the agent's reply could not be read.
     """
 
     opening: str
@@ -226,8 +235,10 @@ def _read_conversation(messages: Sequence[Message]) -> AgentView | None:
 
 
 def _counted(agent: int, said: Sequence[Sequence[tuple[str, str]]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The others' verdicts in earlier rounds and in this one, from what the agent was shown in each round."""
-    in_turn = bool(said[0])  # somebody spoke before it in round 1, so those before it have spoken in this round too
+    """Counts of the others' verdicts in earlier rounds and in this round, from the messages that the agent received in
+    each round."""
+    # An agent that receives messages in round 1 speaks in turn, after agents with lower numbers.
+    in_turn = bool(said[0])
     within = [int(other) < agent and in_turn for other, _ in said[-1]]
     earlier = [verdict for shown in said[:-1] for _, verdict in shown]
     earlier += [verdict for (_, verdict), now in zip(said[-1], within, strict=True) if not now]
@@ -245,7 +256,7 @@ def _own_verdict(own: Sequence[str]) -> Verdict | None:
 
 
 def _entry() -> str:
-    """A pattern for what precedes another agent's explanation, with its number and its verdict."""
+    """A pattern for the text that introduces another agent's explanation, with that agent's number and verdict."""
     agent, verdict = "\0", "\1"
     before = re.escape(prompts.fill("messages.entry", agent=agent, verdict=verdict, explanation=""))
     return "^" + before.replace(agent, r"(?P<agent>\d+)", 1).replace(agent, "(?P=agent)").replace(verdict, r"([\w ]+)")
@@ -253,7 +264,7 @@ def _entry() -> str:
 
 _FIRST = f"\n\n{prompts.fill('messages.first_round')}"
 _REPEAT = re.compile(re.escape(prompts.fill("messages.repeat_request", round="\0").partition("\0")[0]))
-_BALANCED = prompts.fill("system.published.balanced").strip().splitlines()[1]  # whatever else the goals say
+_BALANCED = prompts.fill("system.published.balanced").strip().splitlines()[1]  # one line identifies these goals
 _NAME = re.compile(r"Your NAME is Agent (\d+)\.")
 _OWN = re.compile(r"^My current verdict: (\w+)\.$", re.MULTILINE)
 _ENTRY = re.compile(_entry(), re.MULTILINE)
@@ -263,7 +274,7 @@ _OUTSIDE = "Being right"
 
 
 class ValuesJudge(SeededAnswerer):
-    """Names the values from the prompt's list that occur in the last message, at most five; an `Answerer`."""
+    """An `Answerer` that names values from the prompt's list, at most five, if they occur in the last message."""
 
     name = "simulated/values-judge"
     parameters: JudgeParameters
@@ -273,7 +284,7 @@ class ValuesJudge(SeededAnswerer):
         self.parameters = parameters or JudgeParameters()
 
     def reply(self, request: Request) -> Reply:
-        """The values as the judge's prompt asks for them."""
+        """Name the values, in the format that the judge's prompt requests."""
         text = request.messages[-1].content
         found = [value for value in _listed(request.messages[0].content) if value in text]
         invalid, outside, *misses = Draw(f"{request.seed}/values").words(2 + len(found))
@@ -290,8 +301,10 @@ _PLACES = {value: place for place, value in enumerate(VALUES)}
 
 
 def _listed(prompt: str) -> list[str]:
-    """The values of a judge's prompt, in the same order however the prompt lists them: the published ones first, and
-    just these if it has no list."""
+    """The values of a judge's prompt in a fixed order, whatever the prompt's order.
+
+    Published values come first. A prompt without a list has the published values.
+    """
     found = _PROMPT.fullmatch(prompt.strip())
     if found is None:
         return list(VALUES)
@@ -306,7 +319,10 @@ _BY_KEY = {"preference": NumbersByKey("preference", VERDICTS), "value": NumbersB
 
 
 def deliberator(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Deliberator:
-    """An agent with parameters given as text: 'value.NAME' for published values, 'own_value.NAME' for any other."""
+    """Make an agent from parameters given as text:
+
+    'value.NAME' for published values, 'own_value.NAME' for other values.
+    """
     called = f"simulated/{name}"
     own = [word.removeprefix(_OWN_VALUE) for word in arguments if word.startswith(_OWN_VALUE)]
     by_key = _BY_KEY | {_OWN_VALUE[:-1]: NumbersByKey("values", own, 0, 1)}
@@ -314,5 +330,5 @@ def deliberator(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, 
 
 
 def values_judge(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> ValuesJudge:
-    """A judge with parameters given as text."""
+    """Make a judge from parameters given as text."""
     return ValuesJudge(parameters_of(JudgeParameters, ValuesJudge.name, arguments))

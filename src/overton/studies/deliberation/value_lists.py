@@ -1,6 +1,6 @@
-"""Lists of values from which a judge may choose, as users give them: a table, read and checked.
+"""Lists of values for a judge: reading and checking the tables and lists that users give.
 
-A table has a column `value`, and may have one called `definition`:
+A table has a column `value`, and may have a column `definition`:
 
     value,definition
     Honest communication,Saying openly and truthfully what others need to know.
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from overton.studies.parsing import Text
 
 MOST_VALUES = 300
-"""A judge reads all values of a list for every explanation."""
+"""The maximum length of a list, because a judge reads all values for every explanation."""
 LONGEST_DEFINITION = 1_000
 _NAME = re.compile(r"[^\W_][\w ,.&'’()+-]{0,119}")
 _MOST_SHOWN = 10
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A value that a judge may name, and what it means, '' if the list does not say."""
+    """A value that a judge may name, and its definition ('' if the list gives no definition)."""
 
     value: str
     definition: str = ""
@@ -49,15 +49,16 @@ def names_of(values: ValueList) -> tuple[str, ...]:
 
 
 def have_definitions(values: Sequence[Value]) -> bool:
-    """Whether a list says what its values mean."""
+    """Whether a list has definitions."""
     return any(each.definition for each in values)
 
 
 def read_values(given: Any) -> ValueList:
-    """The values in a table (.csv, .jsonl or .parquet), or those of a list of texts, of mappings or of `Value`.
+    """Read and check the values of a table (.csv, .jsonl or .parquet), or of a list of texts, mappings or `Value`
+    objects.
 
     Raises:
-        InputError: every fault of the list, by line or number.
+        InputError: the list has errors; the message gives the line or number of each error.
     """
     if isinstance(given, str | bytes | Mapping) or not (isinstance(given, Sequence) or hasattr(given, "table")):
         reason = "must be a table with the columns value and definition, or a list of values"
@@ -68,10 +69,10 @@ def read_values(given: Any) -> ValueList:
 
 
 def values_in(members: Sequence[Any]) -> ValueList:
-    """The values of a list of texts, of mappings (as a run has stored them) or of `Value`, not yet checked.
+    """The values of a list of texts, mappings (as a run stores them) or `Value` objects, not yet checked.
 
     Raises:
-        InputError: a member is none of these.
+        InputError: a member has another type.
     """
     return tuple([_of_member(member, number) for number, member in enumerate(members, 1)])
 
@@ -91,10 +92,12 @@ def _of_table(text: Text) -> ValueList:
 
 
 def rows_of(text: Text) -> list[Value]:
-    """The values of a table, not yet checked, with blanks around and within names and definitions made single.
+    """The values of a table, not yet checked.
+
+    Spaces around names and definitions are removed, and repeated spaces inside are reduced to one.
 
     Raises:
-        InputError: it cannot be read as a table of values, or has too many.
+        InputError: the file cannot be read as a table of values, or has too many values.
     """
     table = text.table()
     columns = [name for name in Value.__struct_fields__ if name in table.columns]
@@ -110,16 +113,17 @@ def rows_of(text: Text) -> list[Value]:
     ]
 
 
-_TOO_MANY = f"has {{:,}} values; a judge can choose from {MOST_VALUES} at most"
+_TOO_MANY = f"has {{:,}} values; a judge can choose from at most {MOST_VALUES}"
 
 
 def checked(
     values: ValueList, place: str = "values", where: Callable[[int], str] = lambda at: str(at + 1)
 ) -> ValueList:
-    """A list that has no faults; `where` names the place of a value from its number.
+    """Check a list and return it. `where` converts a value's index (counted from 0) into the location that error
+    messages name.
 
     Raises:
-        InputError: every fault.
+        InputError: the list has errors; the message lists all of them.
     """
     if faults := list(faults_of(values)):
         problems = [Problem(place, "" if at is None else where(at), reason) for at, reason in faults]
@@ -128,7 +132,7 @@ def checked(
 
 
 def faults_of(values: ValueList) -> Iterator[tuple[int | None, str]]:
-    """Everything wrong with a list, each with the number of the value from 0, or None for the whole list."""
+    """All errors in a list. Each has the index (counted from 0) of the value, or None if it concerns the whole list."""
     if not values:
         yield None, "has no values"
     if len(values) > MOST_VALUES:
@@ -139,7 +143,7 @@ def faults_of(values: ValueList) -> Iterator[tuple[int | None, str]]:
         yield from ((at, reason) for reason in _faults_of(each))
         same = first.setdefault(each.value.casefold(), each)
         if same is not each:
-            more = "" if same.value == each.value else f", but for its case: {quoted(same.value)}"
+            more = "" if same.value == each.value else f" in another case: {quoted(same.value)}"
             yield at, f"{quoted(each.value)} is already in the list{more}"
     bare = [at for at, each in enumerate(values) if not each.definition]
     if bare and len(bare) < len(values):
@@ -161,14 +165,14 @@ def _faults_of(each: Value) -> Iterator[str]:
 
 
 def difference(values: ValueList, others: ValueList) -> str:
-    """In words how the second of two lists differs from the first."""
+    """The difference between two lists, in words."""
     mine, theirs = ({each.value: each.definition for each in some} for some in (values, others))
     parts = []
     if more := [name for name in theirs if name not in mine]:
-        parts.append(f"it also has {list_names(more, _MOST_SHOWN)}")
+        parts.append(f"this list also has {list_names(more, _MOST_SHOWN)}")
     if lost := [name for name in mine if name not in theirs]:
-        parts.append(f"it lacks {list_names(lost, _MOST_SHOWN)}")
+        parts.append(f"this list lacks {list_names(lost, _MOST_SHOWN)}")
     if other := [name for name in mine if name in theirs and mine[name] != theirs[name]]:
-        parts.append(f"it defines otherwise {list_names(other, _MOST_SHOWN)}")
-    said = "; ".join(parts) or "it has the same values in another order"
-    return f"{said}. Numbers about values of these runs mean different things"
+        parts.append(f"this list has other definitions of {list_names(other, _MOST_SHOWN)}")
+    said = "; ".join(parts) or "this list has the same values in another order"
+    return f"{said}. Numbers about values from different lists cannot be compared"

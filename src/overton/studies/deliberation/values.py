@@ -1,10 +1,13 @@
-"""Values: how often each is used and which are taken over with a change of verdict (section 4.2, figure 4), how alike
-those of two agents are (equation 1, figure 5), and both with partners drawn at random.
+"""Numbers about values: their use, their inheritance, and the similarity of two agents' values.
 
-Partners drawn at random show what to expect by chance if nobody heard anybody (section 4.2 has no baseline). A
-discussion then counts twice: for what its agents say, and for what is said of it where it lends a partner. Its
-numerator holds both, the second as the deviation from the borrowers' means, so that leaving a dilemma out takes away
-both (a U-statistic's projection; Hoeffding 1948, Ann. Math. Stat. 19:293) and all sums stay what they are.
+Models inherit values with a change of verdict (section 4.2, figure 4). Similarity is that of equation 1 (figure 5).
+
+Inheritance and similarity are also computed with randomly chosen partners. Results with random partners are the numbers
+expected by chance, as if agents did not read each other's messages (section 4.2 has no baseline). With random partners,
+a discussion contributes twice: with its own agents' messages, and as the partner of other discussions. A dilemma's
+numerator contains both contributions, so leaving out the dilemma removes both (a U-statistic's projection; Hoeffding
+1948, Ann. Math. Stat. 19:293). The second contribution is a deviation from the mean of the comparisons, so it does not
+change the sums over all dilemmas.
 """
 
 from __future__ import annotations
@@ -39,12 +42,12 @@ def _jaccard(first: Masks, second: Masks) -> Floats:
 
 
 def _bits(masks: Masks) -> Floats:
-    """How many values sets [..., W] have."""
+    """The number of values in each of the sets [..., W]."""
     return np.asarray(np.bitwise_count(masks).sum(-1, dtype=np.int64), np.float64)
 
 
 def _count_values(part: Part, masks: Masks, dilemma: AnyInts) -> Floats:
-    """How many of the sets [N, W] on each dilemma have each value [dilemmas, values]; `dilemma` [N] ascends."""
+    """For each dilemma, the number of sets [N, W] with each value [dilemmas, values]. `dilemma` [N] must be sorted."""
     talks = part.talks
     values = len(talks.values or ())
     made = np.zeros((len(talks.dilemmas), values))
@@ -61,10 +64,11 @@ _BY_VALUE = "pooled / value"
 
 
 def value_use(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow | TableRow]:
-    """How often each model uses each value, and how much models that deliberate together differ.
+    """Yield how often each model uses each value, and the differences between models that deliberate together.
 
-    `value_used` is value occurrence: the share of a model's messages (section 4.2), orders pooled. Differences are the
-    second model's number against the first's (figure 4 a to c); their tests are corrected for all values of a pair.
+    `value_used` is value occurrence: the proportion of a model's messages (section 4.2), with orders pooled.
+    Differences are the second model's number minus the first's (figure 4 a to c). Their tests are corrected for all
+    values of a pair of models.
     """
     for part in parts:
         counts = {model: _uses(part, model) for model in part.models}
@@ -82,13 +86,14 @@ def value_use(parts: Sequence[Part], resampling: Resampling) -> Iterator[Estimat
 
 
 def _places(part: Part, measure: str, model: str, values: Iterable[int]) -> list[Where]:
-    """The places of a model's numbers of some values."""
+    """The subjects of a model's numbers for some values."""
     names, setting = part.talks.values or (), part.setting.name
     return [Where(measure, model, _BY_VALUE, f"{setting} / {names[value]}") for value in values]
 
 
 def _uses(part: Part, model: str) -> ClusterSums:
-    """How many of a model's messages on each dilemma use each value, out of those whose values are known."""
+    """For each dilemma, the number of a model's messages that use each value, and the number of its messages with known
+    values."""
     talks, seated = part.talks, part.seated(model)
     assert talks.masks is not None
     said = talks.message[part.rows][seated]
@@ -100,19 +105,20 @@ def _uses(part: Part, model: str) -> ClusterSums:
 
 
 _UNKNOWN = "the values of round 1 are not known in any deliberation"
-_UNVARIED = "the model gave one verdict throughout in every deliberation"
+_UNVARIED = "the model never changed its verdict in a deliberation"
 
 
 def inheritance(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow | TableRow]:
-    """Which values each model takes over, against each set of others (figure 4 d to f), orders pooled.
+    """The values that each model inherits, from each set of other models (figure 4 d to f), with orders pooled.
 
-    A value is inherited if the agent does not use it in round 1, an opponent does, and the agent uses it in or after
-    the round in which it first departs from its first verdict. `inherited_value` is a share of all its deliberations.
-    Those in which somebody's values in round 1 are not known are left out, and counted in the table 'agents_left_out'.
+    A value is inherited if two conditions hold. In round 1 an opponent uses it and the agent does not. The agent then
+    uses it in or after the round in which it first changes its verdict. `inherited_value` is a proportion of all the
+    agent's deliberations. Deliberations are left out if any agent's values in round 1 are unknown. The table
+    'agents_left_out' counts them.
 
-    `inherited_as_published` follows the authors' code: shares of deliberations in which the model's verdicts are not
-    all the same, of values in its last message. There unknown values count as none, and an unreadable verdict as a
-    different one.
+    `inherited_as_published` follows the authors' code. It is a proportion of the deliberations in which the model gives
+    two or more different verdicts, and counts only values in the model's last message. Unknown values count as not
+    used. An unreadable verdict differs from every readable verdict.
     """
     for part in parts:
         known = part.where(openings_known(part))
@@ -128,7 +134,7 @@ def inheritance(parts: Sequence[Part], resampling: Resampling) -> Iterator[Estim
 
 
 def openings_known(part: Part) -> Flags:
-    """Of which deliberations [rows] the values of everybody's opening are known."""
+    """Whether the values of all agents' first messages are known, by deliberation [rows]."""
     talks, opening = part.talks, part.talks.message[part.rows, :, 0]
     return np.asarray((((opening >= 0) & talks.known[opening]) | ~talks.seated[part.rows]).all(1))
 
@@ -136,14 +142,15 @@ def openings_known(part: Part) -> Flags:
 def _value_rows(  # noqa: PLR0917
     part: Part, measure: str, model: str, counts: Floats, below: Floats, resampling: Resampling, nothing: str
 ) -> Iterator[EstimateRow]:
-    """A row for each value that occurs, of counts [dilemmas, values]."""
+    """Yield a row for each value that occurs in counts [dilemmas, values]."""
     used = np.flatnonzero(counts.any(0))
     places = _places(part, measure, model, used.tolist())
     yield from rows_of(resampling, [(places, ClusterSums(counts[:, used], below))], nothing)
 
 
 def _as_published(part: Part, model: str, resampling: Resampling) -> Iterator[EstimateRow]:
-    """As in the authors' figure 4 d to f: what is new in an agent's last message, if its verdicts varied."""
+    """Yield inheritance as in the authors' figure 4 d to f: opponents' values that are new in an agent's last message,
+    if its verdicts varied."""
     talks = part.talks
     varied = part.seated(model) & talks.varied[part.rows]
     row, seat = np.nonzero(varied)
@@ -164,7 +171,7 @@ def _inherited(part: Part) -> tuple[AnyInts, AnyInts, Masks]:
     """The rows and seats of the agents that changed their verdict, and their inherited values as bits [N, W]."""
     talks, (said, _) = part.talks, _sets(part.talks)
     row, seat = np.nonzero(talks.changed[part.rows])
-    message = talks.message[part.rows[row]]  # -1, a missing message, is the row of zeros at the end
+    message = talks.message[part.rows[row]]  # -1, for a missing message, indexes the row of zeros at the end
     after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)
     every, agent = np.arange(len(row)), message[np.arange(len(row)), seat]
     opening = said[message[:, :, 0]]
@@ -181,9 +188,12 @@ ROUNDS = ("round 1", "last round")
 
 @dataclass(frozen=True)
 class _AgentPairs:
-    """Pairs of agents in a deliberation in each round: `similarity` and `agree` [pairs, rounds], NaN if not known.
+    """Pairs of agents of a deliberation.
 
-    `dilemma` and `row` [pairs] are the codes of dilemma and deliberation; `empty` and `unknown` count what is NaN.
+    `similarity` [pairs, rounds] is NaN if undefined; `agree` is True for equal verdicts.
+
+    `dilemma` and `row` [pairs] are the codes of dilemma and deliberation. `empty` counts similarities that are NaN
+    because neither agent uses a value. `unknown` counts similarities that are NaN because values are unknown.
     """
 
     part: Part
@@ -196,16 +206,16 @@ class _AgentPairs:
 
 
 def pair_similarity(parts: Sequence[Part], resampling: Resampling) -> Iterator[EstimateRow | TableRow]:
-    """Value similarity (equation 1) of two agents' messages in the same round (figure 5), orders pooled.
+    """Yield the value similarity (equation 1) of two agents' messages in the same round (figure 5), with orders pooled.
 
-    similarity_by_agreement       pairs of messages with the same verdict against pairs with different ones
+    similarity_by_agreement       pairs of messages with the same verdict against pairs with different verdicts
     similarity_with_consensus     the last round against round 1, in deliberations beyond round 1 that reach consensus
-    similarity_without_consensus  the same in those that do not
-    similarity_in_round           by round, of pairs that agree and that disagree there
+    similarity_without_consensus  the last round against round 1, in deliberations beyond round 1 without consensus
+    similarity_in_round           in each round, for pairs that agree and for pairs that disagree
 
-    The tests are not corrected for multiple comparisons: the three for each set of models are separate questions. Pairs
-    in which neither message uses a value are 'empty', those of which the values of one are not known are 'unknown'; the
-    table 'pairs_left_out' counts both.
+    The tests are not corrected for multiple comparisons, because the three tests for each set of models are separate
+    questions. The table 'pairs_left_out' counts pairs without similarity: 'empty' if neither message uses a value, and
+    'unknown' if the values of a message are unknown.
     """
     every = [_pairs(part) for part in parts]
     questions = (contrast for pairs in every for contrast in _questions(pairs))
@@ -217,8 +227,8 @@ def pair_similarity(parts: Sequence[Part], resampling: Resampling) -> Iterator[E
 
 
 def pairs_of_agents(part: Part) -> tuple[AnyInts, AnyInts, AnyInts, Flags]:
-    """Pairs of agents: their deliberations [pairs], and in each round the messages of both and whether their verdicts
-    agree [pairs, rounds]."""
+    """Pairs of agents: their deliberations [pairs], the first and the second agent's messages, and whether their
+    verdicts agree, all by round [pairs, rounds]."""
     talks = part.talks
     found = []
     for first, second in combinations(range(talks.model.shape[1]), 2):
@@ -243,7 +253,8 @@ def _pairs(part: Part) -> _AgentPairs:
 
 
 def _questions(pairs: _AgentPairs) -> Iterator[Contrast]:
-    """Agreement against disagreement; round 1 against the last round, with consensus and without."""
+    """The three contrasts: agreement against disagreement, and round 1 against the last round, with consensus and
+    without."""
     beyond = pairs.part.talks.beyond[pairs.row]
     reached = pairs.part.talks.agreement[pairs.row] > 0
     yield _agreement(pairs)
@@ -252,7 +263,10 @@ def _questions(pairs: _AgentPairs) -> Iterator[Contrast]:
 
 
 def _rows_by_round(pairs: _AgentPairs, resampling: Resampling) -> Iterator[EstimateRow]:
-    """Similarity in each round that has any, of pairs that disagree in it and of pairs that agree."""
+    """Yield similarity by round, first of pairs that disagree in the round, then of pairs that agree.
+
+    Rounds without similarities are left out.
+    """
     part, width = pairs.part, pairs.similarity.shape[1]
     shape, sums = (len(part.talks.dilemmas), width), []
     for name, side in zip(VERDICTS_OF_PAIRS, (~pairs.agree, pairs.agree), strict=True):
@@ -274,7 +288,7 @@ def _agreement(pairs: _AgentPairs) -> Contrast:
 
 
 def _first_to_last(pairs: _AgentPairs, measure: str, chosen: Flags) -> Contrast:
-    """Round 1 against the last round, for pairs with a similarity in both."""
+    """The contrast of round 1 with the last round, for pairs with a similarity in both rounds."""
     first = pairs.similarity[:, 0]
     last = pairs.similarity[np.arange(len(first)), pairs.part.talks.rounds[pairs.row] - 1]
     both = chosen & np.isfinite(first) & np.isfinite(last)
@@ -284,7 +298,7 @@ def _first_to_last(pairs: _AgentPairs, measure: str, chosen: Flags) -> Contrast:
 def _contrast(
     pairs: _AgentPairs, measure: str, facet: str, names: tuple[str, str], sides: Sequence[tuple[AnyInts, Floats]]
 ) -> Contrast:
-    """Of the similarities of two groups of pairs, each with their dilemmas."""
+    """The contrast of two groups of similarities. Each side has dilemmas and similarities."""
     setting = pairs.part.setting.name
     before, after = (Where(measure, None, f"pooled / {facet}", f"{setting} / {name}") for name in names)
     first, second = (_sums(pairs.part, *side) for side in sides)
@@ -299,15 +313,15 @@ def _sums(part: Part, dilemma: AnyInts, similarity: Floats) -> ClusterSums:
 
 
 DEALS = 50
-"""Partners drawn for each agent, each from a discussion of another dilemma in the same setting."""
+"""The number of random partners for each agent. Each is from a discussion of another dilemma in the same setting."""
 
 
 def similarity(talks: Deliberations, rng: np.random.Generator | None = None) -> ClusterSums:
-    """By dilemma, the sum of the Jaccard similarities of all pairs of agents' values in their last messages, and the
+    """For each dilemma, the Jaccard similarity of two agents' last messages, summed over all pairs of agents, and the
     number of pairs.
 
-    With `rng` the second agent of each pair is the one in its seat in other discussions, and the similarity is the mean
-    over these.
+    With `rng`, agents in the same seat of other discussions replace the second agent of each pair, and the similarity
+    is the mean over these agents.
     """
     masks, known = _sets(talks)
     last = _last(talks)
@@ -322,11 +336,12 @@ def similarity(talks: Deliberations, rng: np.random.Generator | None = None) -> 
 
 
 def inherited(talks: Deliberations, model: str, rng: np.random.Generator | None = None) -> ClusterSums:
-    """By dilemma, how many of the values that a model's agents first use once they have changed their verdict are ones
-    that a partner used in its opening, and how many there are.
+    """For each dilemma, counts of values that a model's agents use in or after a change of verdict, but not in round 1.
 
-    With `rng` the partners' openings are those of the same seats in other discussions in which the model changed its
-    verdict, averaged over these.
+    The denominator counts all these values. The numerator counts those that a partner used in its first message.
+
+    With `rng`, the partners' first messages are replaced by first messages from other discussions in which the model
+    changed its verdict. The numerator is then a mean over these discussions.
     """
     masks, known = _sets(talks)
     row, seat = np.nonzero(talks.changed & (talks.model == talks.models.index(model)))
@@ -345,8 +360,11 @@ def inherited(talks: Deliberations, model: str, rng: np.random.Generator | None 
 
 @dataclass(frozen=True)
 class _Dealt:
-    """What agents of N discussions share with each partner dealt to them: `rows` and `weight` [N], `partners`, `shared`
-    and whether that is `known` [N, deals]."""
+    """Values that agents share with their partners.
+
+    `rows` and `weight` [N] are the agents' discussions and their weights. `partners` [N, deals] are the partners'
+    discussions, `shared` the shared values, and `known` whether both sides' values are known.
+    """
 
     rows: AnyInts
     weight: Floats
@@ -356,8 +374,10 @@ class _Dealt:
 
 
 def _counts(talks: Deliberations, dealt: Sequence[_Dealt]) -> ClusterSums:
-    """By dilemma, the means over deals of what is known, with what the dilemma does to them as a lender of partners,
-    and the weights of these means."""
+    """For each dilemma, the sum of the agents' means over their partners, and the sum of weights.
+
+    The first sum also includes the dilemma's effect on the means of agents whose partners come from this dilemma.
+    """
     shape = (len(talks.dilemmas),)
     above, below, lent = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     for deal in dealt:
@@ -374,28 +394,30 @@ def _counts(talks: Deliberations, dealt: Sequence[_Dealt]) -> ClusterSums:
 
 
 def _centered(lent: Floats, below: Floats) -> Floats:
-    """What was lent by dilemmas with a denominator, without its sum: the ratio of sums is that of the means alone."""
+    """Make the effects that dilemmas have through partners sum to zero, so that they do not change the ratio of sums.
+    Only dilemmas with a denominator count.
+    """
     kept = np.where(below > 0, lent, 0.0)
     return np.asarray(kept - kept.sum() * below / max(float(below.sum()), 1.0))
 
 
 def _sets(talks: Deliberations) -> tuple[Masks, Flags]:
-    """Each message's values as bits, and whether they are known; the last row stands for a missing message."""
+    """Each message's values as bits, and whether they are known. The last row is for a missing message."""
     assert talks.masks is not None
     masks = np.where(talks.known[:, None], talks.masks, 0).astype(np.uint64)
     return np.append(masks, np.zeros((1, masks.shape[1]), np.uint64), axis=0), np.append(talks.known, False)
 
 
 def _last(talks: Deliberations) -> AnyInts:
-    """The number of each agent's last message [T, S], -1 if it said nothing."""
+    """The number of each agent's last message [T, S], -1 if it has none."""
     message = talks.message
     place = message.shape[2] - 1 - np.argmax((message >= 0)[..., ::-1], axis=2)
     return np.asarray(np.take_along_axis(message, place[..., None], 2)[..., 0])
 
 
 def _others(talks: Deliberations, rows: AnyInts, rng: np.random.Generator) -> AnyInts:
-    """For each discussion in `rows`, others of these with its setting on other dilemmas [N, DEALS], drawn with
-    replacement; -1 if there are none."""
+    """For each discussion in `rows`, a random sample [N, DEALS] of the discussions in `rows` with the same setting and
+    another dilemma. Sampled with replacement; -1 if there are no such discussions."""
     made = np.full((len(rows), DEALS), -1, np.int64)
     for setting in np.unique(talks.setting[rows]):
         own = np.flatnonzero(talks.setting[rows] == setting)

@@ -1,7 +1,8 @@
-"""Verdicts in free text, read by pattern: in the community's comments, and in the messages of agents.
+"""Patterns that read verdicts in free text: in the community's comments and in agents' messages.
 
-A comment's verdict is a label as a whole word: NTA, YTA and ESH in any case; NAH and INFO in capitals only, since both
-are words; YWBTA and YWNBTA ('would be', 'would not be') count as YTA and NTA. `docs/dilemmas.md` lists all the rules.
+A comment's verdict is a label as a whole word. NTA, YTA and ESH count in any case, but NAH and INFO only in capitals,
+because both are also words. YWBTA and YWNBTA ('would be', 'would not be') count as YTA and NTA. `docs/dilemmas.md`
+lists all the rules.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from overton.studies.forum import plain
 
 _VERDICT_OF: dict[str, Verdict] = {"YWBTA": "YTA", "YWNBTA": "NTA", **{verdict: verdict for verdict in VERDICTS}}
 
-_ALONE = r"(?<![A-Za-z0-9])(?<![ur]/)(?:{})(?![A-Za-z0-9])"  # not part of a word or name; '_NTA_' is italics
+_ALONE = r"(?<![A-Za-z0-9])(?<![ur]/)(?:{})(?![A-Za-z0-9])"  # not inside a word or name; '_NTA_' is italics
 _IN_COMMENT = _ALONE.format("(?i:NTA|YTA|ESH|YWBTA|YWNBTA)|NAH|INFO")
 _ANY_CASE = _ALONE.format("(?i:NTA|YTA|ESH|YWBTA|YWNBTA|NAH|INFO)")
 
@@ -31,7 +32,7 @@ _SPELLED: dict[Verdict, str] = {
 }
 _ANY_SPELLED = "|".join(f"(?P<{verdict}>{words})" for verdict, words in _SPELLED.items())
 
-_QUOTED = re.compile(r"^[ \t]*>(?!!).*$", re.MULTILINE)  # '>!' starts a spoiler, which is the writer's own
+_QUOTED = re.compile(r"^[ \t]*>(?!!).*$", re.MULTILINE)  # '>!' starts a spoiler, not a quotation
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _LABEL = re.compile(_IN_COMMENT)
 _DENIED = re.compile(rf"(?i:\bnot|n['’]t|\bnever|\bneither|\bnor)(?i:\s+(?:an?|the|really))?[\s*_\"'“]+{_IN_COMMENT}")
@@ -48,7 +49,10 @@ _JOINED = re.compile(
 
 @dataclass(frozen=True)
 class CommentReading:
-    """What a comment says. `verdict` is None if it is unclear; `doubtful` are then the verdicts that it names."""
+    """The verdict of a comment, read by pattern.
+
+    If the comment is unclear, `verdict` is None, and `doubtful` has the verdicts that it names.
+    """
 
     verdict: Verdict | None
     doubtful: tuple[Verdict, ...] = ()
@@ -57,9 +61,9 @@ class CommentReading:
 def read_comment(body: str) -> CommentReading:
     """The verdict of a comment, ignoring quoted lines and struck-out words (appendix A, step 5).
 
-    If the comment names one verdict, that is clear unless it is only denied ('not YTA'). If it names several, the one
-    that leads the comment is, unless it is joined with another ('NTA or ESH') or asked about ('YTA?'). Without any
-    label, a spelled-out verdict counts if the comment begins with it ('Not the asshole.').
+    If the comment names one verdict, the verdict is clear unless the comment only denies it ('not YTA'). If the comment
+    names several, the first one counts, unless it is joined with another ('NTA or ESH') or is a question ('YTA?').
+    Without any label, a spelled-out verdict counts if the comment begins with it ('Not the asshole.').
     """
     text = _STRUCK.sub("", _QUOTED.sub("", plain(body))).strip()
     leading = _LEADING.match(text)
@@ -104,10 +108,10 @@ _BEFORE_VERDICT = " \t\r\n*_#([\"'“"
 def read_verdict(reply: str) -> tuple[Verdict | None, str]:
     """The verdict that an agent's message states as `My current verdict: X`, and the explanation that goes with it.
 
-    Markdown, brackets, any case, a full stop, and the verdict's name beside or instead of its label are tolerated. The
-    verdict is None if none is stated, or two different ones. The explanation is what follows "Here's my thinking:", or
-    otherwise what follows the verdict; without a verdict and these words it is the whole message. Thinking aloud at the
-    start, in <think>, is not part of the message.
+    The label may be in any case, with Markdown, brackets or a full stop. The verdict's name may follow the label, or
+    replace it. The verdict is None if the message states no verdict, or two different verdicts. The explanation is the
+    text after "Here's my thinking:", or after the verdict if these words are missing. If both are missing, it is the
+    whole message. Thinking in <think> at the start is not part of the message.
     """
     text = _unwrapped(_said(reply))
     stated = list(_STATED.finditer(text))
@@ -123,14 +127,17 @@ def _said(reply: str) -> str:
 
 
 def _stated(text: str, match: re.Match[str]) -> list[Verdict]:
-    """The verdict of one statement, and the one joined to it, if any."""
+    """The verdict of a statement, and the verdict joined to it if there is one."""
     found = _verdict(match["label"]) if match["label"] else _spelled(match)
     joined = _JOINED.match(text, match.end())
     return [verdict for verdict in (found, _verdict(joined["other"]) if joined else None) if verdict]
 
 
 def _end(text: str, match: re.Match[str]) -> int:
-    """Where a statement ends: after the verdict's name in brackets, or its label once more."""
+    """The index at which a statement ends.
+
+    The verdict's name in brackets, or its label repeated, belongs to the statement.
+    """
     end = match.end()
     while (gloss := _GLOSS.match(text, end)) and (
         not gloss["again"] or [_verdict(gloss["again"])] == _stated(text, match)
@@ -149,7 +156,7 @@ def _explanation(text: str, stated: tuple[int, int] | None) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Without surrounding blanks, and without the brackets or quotation marks that models copy from the format."""
+    """Strip surrounding blanks, and the brackets or quotation marks that models copy from the format."""
     bare = text.strip()
     inside = bare[1:-1]
     if (bare[:1], bare[-1:]) in _WRAPPED and bare[0] not in inside and bare[-1] not in inside:

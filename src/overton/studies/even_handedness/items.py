@@ -1,7 +1,8 @@
-"""The pair of prompts: one task for either side of a contested question. Reading and checking pairs.
+"""Pairs of prompts: one task for both sides of a contested question.
 
-Read are our JSON lines, the published table as it is, and the thirty pairs that come with the study. These were written
-for Overton. The parties and people that they name are invented; the questions are not.
+This module reads and checks pairs from Overton's JSON lines, from the published table, and from the thirty bundled
+pairs. The bundled pairs were written for Overton. Their parties and people are invented; their questions are real.
+There are six kinds of task with five questions each. Each question has two pairs, so that each group comes first once.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ Side = Literal["a", "b"]
 SIDES: tuple[Side, Side] = get_args(Side)
 
 STANCE = "{stance}"
-"""The place of the stance in a template."""
+"""The placeholder for the stance in a template."""
 
 
 class OpposedPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Two prompts that ask for the same task, once for each of two opposed stances.
+    """Two prompts for the same task, one for each of two opposed stances.
 
-    `id` is unique and made of letters, digits, '-', '_' and '.'. `topic` is the contested question: intervals are over
-    topics. `task` is the kind of task. `template` has '{stance}' where the prompts have `stance_a` and `stance_b`.
-    `group_a` and `group_b` name those for whom the prompts speak, in the words shown to the judge. `category` is the
-    kind of topic, and `partisan` says whether parties divide over it; None if not known.
+    `id` is unique and made of letters, digits, '-', '_' and '.'. `topic` is the contested question; intervals are
+    clustered by topic. `task` is the kind of task. `template` has '{stance}' where the prompts have `stance_a` and
+    `stance_b`. `group_a` and `group_b` name the groups for whom the prompts speak, in the words of the judge's prompt.
+    `category` is the kind of topic, and `partisan` tells whether parties divide over the topic. Both are None if
+    unknown.
     """
 
     id: str
@@ -64,23 +66,24 @@ PUBLISHED = {
     "prompt_a_group": "group_a",
     "prompt_b_group": "group_b",
 }
-"""Columns of the published table (Shen et al. 2025) that have another name here; its `split` is not read."""
+"""Columns of the published table (Shen et al. 2025), with their names in Overton. The column `split` is not read."""
 
 
 def _check(pair: OpposedPair, notes: Notes) -> None:
-    """Note what makes a pair's sides indistinguishable, which is an error, and what differs between its prompts besides
-    the stance, which is a warning.
+    """Note an error if the two sides of a pair cannot be told apart, and a warning if its prompts differ in more than
+    the stance.
     """
     for key_a, key_b in (("prompt_a", "prompt_b"), ("group_a", "group_b"), ("stance_a", "stance_b")):
         if getattr(pair, key_a).strip().casefold() == getattr(pair, key_b).strip().casefold():
-            notes.error(key_b, f"is the same as {key_a}: a pair has two sides")
+            notes.error(key_b, f"is the same as {key_a}, but a pair needs two sides")
     if not notes.failed:
         for key, reason in _differences(pair):
             notes.warning(key, reason)
 
 
 def _differences(pair: OpposedPair) -> Iterator[tuple[str, str]]:
-    """How the prompts differ besides the stance, in words that help to mend it."""
+    """Differences between the prompts other than the stance. For each difference: the field, and a reason in words that
+    help to correct the field."""
     around = [_around(pair.prompt_a, pair.stance_a), _around(pair.prompt_b, pair.stance_b)]
     if None in around:
         side = "ab"[around.index(None)]
@@ -96,7 +99,8 @@ def _differences(pair: OpposedPair) -> Iterator[tuple[str, str]]:
 
 
 def _around(prompt: str, stance: str) -> str | None:
-    """A prompt with its stance, in any case, replaced by a mark; None if it does not contain it."""
+    """A prompt with its stance, in any letter case, replaced by the placeholder; None if the prompt does not contain
+    its stance."""
     stated = re.compile(re.escape(_collapse_spaces(stance).rstrip(".")), re.IGNORECASE)
     marked, count = stated.subn(STANCE, _collapse_spaces(prompt))
     return marked if count else None
@@ -107,9 +111,25 @@ def _collapse_spaces(text: str) -> str:
 
 
 def _spelled(pair: OpposedPair) -> list[str]:
-    """The task, then whom it is for."""
+    """The two stances and the task, as one line of text."""
     task = f"{pair.stance_a.strip().rstrip('.')}, or {pair.stance_b.strip().rstrip('.')}? ({pair.task})"
     return [task, f"a: {pair.group_a}", f"b: {pair.group_b}"]
+
+
+def _blank() -> OpposedPair:
+    task, sides = "Write a short essay that argues: {stance}.", ("One stance, as a sentence", "The opposed stance")
+    return OpposedPair(
+        "my-pair",
+        topic="The contested question",
+        task="The kind of task",
+        template=task,
+        stance_a=sides[0],
+        stance_b=sides[1],
+        prompt_a=task.replace(STANCE, sides[0]),
+        prompt_b=task.replace(STANCE, sides[1]),
+        group_a="People who hold this stance",
+        group_b="People who hold the opposed stance",
+    )
 
 
 PAIRS = Items(
@@ -128,6 +148,7 @@ PAIRS = Items(
     dataset="pairs.jsonl",
     suffixes=(".jsonl", ".csv"),
     starter=partial(starter_file, "overton.studies.even_handedness", "pairs.jsonl"),
+    blank=_blank,
     subjects=partial(starter_subjects, "overton.studies.even_handedness"),
     about=lambda pair: pair.topic,
     spelled=_spelled,

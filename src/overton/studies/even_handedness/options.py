@@ -1,45 +1,36 @@
-"""The choices that shape the trials of even-handedness."""
+"""The options of even-handedness, both for trials and for computing measures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from overton.errors import InputError, Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
 from overton.studies.measurement import How
-from overton.studies.options import Demands, Option, StudyOptions, option_place
+from overton.studies.options import Demands, Option, StudyOptions
 from overton.studies.probabilities import AsAsked, Shares
 from overton.studies.self_agreement import RETEST, Retest
+from overton.studies.system_prompts import Systems
 
 if TYPE_CHECKING:
     from overton.studies.tables import RawTable
 
-NONE = "none"
-"""The condition without a system prompt."""
-
 NULL = "null/same-prompt"
-"""The null condition, as numbers by it and differences from it are named: one prompt is answered twice."""
+"""The name of the null condition in results, for its numbers and for differences from it. In it, one prompt is answered
+twice."""
 
 
 class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """What shapes the trials besides the pairs and the seed."""
+    """Options that determine the trials, together with the pairs and the seed."""
 
-    trials: Annotated[int, Option("How often each pair is asked", least=1, extends=True)] = 1
-    systems: Annotated[
-        tuple[str, ...],
-        Option(
-            "System prompt of a deployment: a condition besides the one without, named system-1, system-2, ... in the"
-            " order given",
-            flag="--system",
-            extends=True,
-        ),
-    ] = ()
+    trials: Annotated[int, Option("Repetitions of each pair", least=1, extends=True)] = 1
+    systems: Systems = ()
     nulls: Annotated[
         float,
         Option(
-            "Share of trials with null conditions and controls: one prompt answered twice, one answer graded against"
-            " itself, answers exchanged, one answer declined",
+            "Proportion of trials with null conditions and controls: one prompt answered twice, one answer graded"
+            " against itself, answers exchanged, one answer declined",
             least=0,
             most=1,
             extends=True,
@@ -52,27 +43,18 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     calibrate: Calibrate = CALIBRATE
     calibrate_each: CalibrateEach = CALIBRATE_EACH
 
-    def problems(self) -> Iterator[Problem]:
-        """Problems that types and bounds do not catch."""
-        for text in self.systems:
-            if not text.strip():
-                yield Problem(
-                    option_place("systems"), "", "is empty; the condition without a system prompt is always included"
-                )
-
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """Probabilities of the judge's labels, on which shares are based."""
+        """Request token probabilities of the judge's labels if proportions are based on probabilities."""
         return Demands(probabilities=() if self.shares == "sampled" else ("judge",))
 
 
 class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the measures of even-handedness are computed; `sides` is a table, or already the side of each group."""
+    """Options for computing the measures of even-handedness. `sides` is a table, or a mapping from groups to sides."""
 
     sides: Annotated[
         Any,
         Option(
-            "Table of groups and their sides (.csv), two sides in all, such as left and right; the pairs themselves"
-            " only name groups",
+            "CSV with group and side, to assign the groups of pairs to two sides, such as left and right",
             file=True,
         ),
     ] = None
@@ -80,26 +62,19 @@ class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def sides_by_group(self) -> Mapping[str, str]:
-        """The side of each group, the first side first; empty if none were chosen."""
+        """The side of each group, with groups of the first side first; empty if the user chose no sides."""
         if self.sides is None or isinstance(self.sides, Mapping):
             return self.sides or {}
         return sides_in(self.sides)
 
 
 def sides_in(table: RawTable) -> dict[str, str]:
-    """Sides by group, in the order of a table's rows; the side in the first row is the first side.
+    """Read the side of each group, in the order of a table's rows. The side in the first row is the first side.
 
     Raises:
-        InputError: a column is missing, a cell is empty, a group is listed twice, or there are not two sides.
+        InputError: a column is missing, a cell is empty, a group is listed twice, or the number of sides is not two.
     """
     found = table.mapping("group", "side")
     if (many := len(set(found.values()))) != 2:
         raise InputError([Problem(table.name, "side", f"there are {many} sides; two are needed")])
     return found
-
-
-def system_prompts(options: Options) -> Iterator[tuple[str, str]]:
-    """The conditions in order, each with its system prompt, '' for none."""
-    yield NONE, ""
-    for number, text in enumerate(options.systems, 1):
-        yield f"system-{number}", text

@@ -1,4 +1,4 @@
-"""Replies for planning: how often the judge must be asked is not known beforehand."""
+"""Canned replies for planning, because the number of requests to the judge is unknown beforehand."""
 
 from __future__ import annotations
 
@@ -20,4 +20,5 @@ def _longest(role: str, speaker: str, form: Form | None) -> str:
 
 
 CANNED = (_usual, _longest)
-"""The fewest and the most calls, with answers of some 360 words."""
+"""Two sets of replies. The first set leads to the fewest calls, and the second to the most. Answers have some 360
+words."""

@@ -1,7 +1,7 @@
-"""The protocol of paired prompts (Shen et al. 2025): each prompt in a conversation of its own, both answers graded.
+"""The protocol of paired prompts (Shen et al. 2025): each prompt has its own conversation, and both answers are graded.
 
-Beyond the published protocol, each pair is graded in both orders, and a share of trials has null conditions and
-controls.
+In addition to the published protocol, each pair is graded in both orders, and a proportion of trials has null
+conditions and controls.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from overton.calls import Ask, Message, Reply, Trial, system, user
+from overton.calls import Ask, Message, Reply, Trial, user
 from overton.judging import faults_of
 from overton.studies.asking import ReadableReply, ReadableRequest, ask_once, failure_in, read_as_is
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES, OpposedPair, Side
-from overton.studies.even_handedness.options import Options, system_prompts
+from overton.studies.even_handedness.options import Options
 from overton.studies.even_handedness.questions import EVEN_HANDEDNESS, QUESTIONS
 from overton.studies.even_handedness.record import Graded, Record
 from overton.studies.questions import JudgedLabels, Material
 from overton.studies.self_agreement import is_retested, retest_speaker
+from overton.studies.system_prompts import conditions_of, name_of
 
 
 class PairTrial(Trial, frozen=True):
-    """One pair asked once, under one system prompt or none."""
+    """One pair, asked once under one system prompt or none."""
 
     pair: OpposedPair
     setting: str
-    system: str
     repetition: int
     nulls: float
     retest: float
@@ -36,53 +36,53 @@ class PairTrial(Trial, frozen=True):
 
     @property
     def condition_name(self) -> str:
-        """Which system prompt precedes the prompts."""
+        """The name of the system prompt that precedes the prompts; 'none' without a system prompt."""
         return self.setting
 
     @property
     def has_nulls(self) -> bool:
-        """Whether this trial has the null conditions and controls."""
+        """Whether this trial also has the null conditions and controls."""
         return is_retested(self.draw("nulls"), self.nulls)
 
     @property
     def doubled(self) -> Side:
-        """The side whose prompt or answer is on both sides in its nulls."""
+        """The side whose prompt or answer represents both sides in the null conditions."""
         return "a" if self.draw("doubled").coin() else "b"
 
     @property
     def judged_again(self) -> bool:
-        """Whether its single grades are requested once more."""
+        """Whether the grades of single answers are requested a second time."""
         return is_retested(self.draw("retest"), self.retest)
 
     def messages(self, side: Side) -> tuple[Message, ...]:
-        """What the model reads on behalf of a side."""
-        asked = user(self.pair.prompt(side))
-        return (system(self.system), asked) if self.system else (asked,)
+        """The messages to the model for one side's prompt."""
+        return (user(self.pair.prompt(side)),)
 
 
 def trials(pairs: Sequence[OpposedPair], options: Options, seed: int) -> Iterator[PairTrial]:
-    """All trials, each pair's together."""
+    """All trials, grouped by pair."""
     found = (
         PairTrial(
-            name=f"{pair.id}/{setting}/r{repetition}",
+            name=f"{pair.id}/{name_of(prompt)}/r{repetition}",
             item=pair.id,
             seed=seed,
             pair=pair,
-            setting=setting,
-            system=text,
+            setting=name_of(prompt),
+            system_prompt=prompt,
             repetition=repetition,
             nulls=options.nulls,
             retest=options.retest,
         )
         for pair in pairs
-        for setting, text in system_prompts(options)
+        for prompt in conditions_of(options)
         for repetition in range(1, options.trials + 1)
     )
     return add_calibration(found, options, seed)
 
 
 async def conduct(trial: PairTrial, ask: Ask) -> list[Record]:
-    """Have both prompts answered, one of them again for the nulls, and the answers graded."""
+    """Request answers to both prompts and the grades. If the trial has null conditions, also request a second answer to
+    one prompt."""
     answered = await _ask_subject(trial, ask, SIDES)
     if failure := failure_in("subject", answered):
         return [_record(trial, "pair", None, JudgedLabels(failure=failure))]
@@ -126,7 +126,8 @@ async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Re
 
 
 async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
-    """One prompt answered twice, graded as a pair: how even a model that treats both sides alike can look."""
+    """One prompt answered twice, with both answers graded as a pair. The grades show how even-handed a model would look
+    if it treated both sides alike."""
     side = trial.doubled
     answered = await _ask_subject(trial, ask, [side], retest_speaker("subject"))
     if failure := failure_in("subject", answered):
@@ -147,7 +148,7 @@ async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -
     no = prompts.fill("ours.decline")
     declined = (no, replies["b"].text) if side == "a" else (replies["a"].text, no)
     return [
-        # Both orders of one answer against itself are the same prompt: the judge gets it once.
+        # One answer against itself gives the same prompt in both orders, so the judge is asked only once.
         await _grade_as(trial, ask, "same-answer", side, {"even_first": alike["even_first"]}),
         await _grade_as(trial, ask, "exchanged", None, exchanged),
         await _grade_as(trial, ask, "declined", side, _both_orders(trial, SIDES, declined)),
@@ -157,7 +158,7 @@ async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -
 async def _grade_as(
     trial: PairTrial, ask: Ask, what: Graded, side: Side | None, materials: Mapping[str, Material], **more: Any
 ) -> Record:
-    """A null condition or control, graded by a speaker of its own."""
+    """A null condition or control, graded by a separate speaker."""
     return _record(trial, what, side, await _ask_judge(trial, ask, materials, f"judge/{what}"), **more)
 
 
@@ -187,7 +188,7 @@ def _texts(replies: Mapping[Side, Reply]) -> tuple[str, str]:
 
 
 def _answer_columns(place: Side, trial: PairTrial, side: Side, reply: Reply) -> dict[str, Any]:
-    """The columns of the answer in a place, given to the prompt of a side."""
+    """The columns for answer a or b (`place`), which answers the prompt of `side`."""
     return {
         f"answer_{place}": reply.text,
         f"refused_{place}": reply.refused,
@@ -196,7 +197,7 @@ def _answer_columns(place: Side, trial: PairTrial, side: Side, reply: Reply) -> 
 
 
 def _record(trial: PairTrial, what: Graded, side: Side | None, labels: JudgedLabels, **more: Any) -> Record:
-    """The record of one thing that was to be graded. If an answer is missing, `labels` only has the failure."""
+    """The record of one grading. If an answer is missing, `labels` has only the failure."""
     pair = trial.pair
     return Record(
         trial=trial.name,

@@ -1,7 +1,8 @@
-"""The three questions to the judge: the published grading prompts and what people are shown (Shen et al. 2025).
+"""The three questions to the judge: the published grading prompts, and the texts that annotators see (Shen et al.
+2025).
 
-The publishers read the probability of a label's token. Here the label is read from the reply, and its token's
-probability as well if that is requested and the endpoint returns it.
+The publishers read the probability of a label's token. Overton reads the label from the reply. It also reads the
+token's probability if this was requested and the endpoint returned it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
 
 _LETTERS, _GRADES = ("A", "B", "C"), ("1", "2", "3", "4", "5")
 _LONGEST_SHOWN = 20_000
-"""Characters of an answer that the judge is shown: a looping answer may have any number."""
+"""The maximum length of an answer in the judge's prompt, in characters. A model that loops may write an answer of any
+length."""
 
 _safe = enclosing("dialogue_a", "dialogue_b", "conversation", "response")
 
 
 def _compare(material: Material, order: Order) -> tuple[Message, ...]:
-    """Which of two dialogues helps more; in the other order the dialogues change places."""
+    """The prompt that asks which of two dialogues helps more. In the other order, the dialogues are exchanged."""
     filled: dict[str, str] = {}
     step = 1 if order.is_own else -1
     columns = (material[name][::step] for name in ("prompt", "answer", "group"))
@@ -50,7 +52,7 @@ def _compare(material: Material, order: Order) -> tuple[Message, ...]:
 
 
 def _grade(key: str, material: Material, order: Order) -> tuple[Message, ...]:
-    """A grade of one answer; in the other order the options are listed in reverse."""
+    """The prompt that asks for a grade of one answer. In the other order, the options are listed in reverse."""
     conversation = _conversation(material["prompt"]).rstrip()
     text = prompts.fill(f"grading.{key}", conversation=conversation, response=_answer(material["answer"]))
     return (user(text if order.is_own else reverse_last_lines(text, len(_GRADES))),)
@@ -69,7 +71,7 @@ def _meanings(key: str, labels: tuple[str, ...]) -> dict[str, str]:
 
 
 def _graded(results: Results) -> pl.DataFrame:
-    """The pairs with answers, with both prompts. Pairs of one model and topic are alike."""
+    """One row per pair with answers, with both prompts. The pairs of one model and topic form a group."""
     import polars as pl
 
     pairs = {pair.id: pair for pair in results.items}
@@ -124,7 +126,7 @@ EVEN_HANDEDNESS = Question(
     row="pair",
     group="topic",
 )
-"""Which of two dialogues helps more: A is that of side a, which comes first in the published order."""
+"""Which of two dialogues helps more. A is the dialogue of side a, which comes first in the published order."""
 
 
 def _grading_question(key: str, asks: str) -> Question[str]:
@@ -147,9 +149,9 @@ def _grading_question(key: str, asks: str) -> Question[str]:
 
 
 COMPLIANCE = _grading_question("compliance", "How far does the answer do what it was asked for?")
-"""1 (complies) to 5 (declines)."""
+"""The grade of an answer's compliance, from 1 (complies) to 5 (declines)."""
 HEDGING = _grading_question("hedging", "How much does the answer hedge?")
-"""1 (none) to 5 (extreme)."""
+"""The grade of an answer's hedging, from 1 (none) to 5 (extreme)."""
 
 QUESTIONS = Questions(
     (EVEN_HANDEDNESS, COMPLIANCE, HEDGING),

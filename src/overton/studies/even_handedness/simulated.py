@@ -1,6 +1,6 @@
-"""Answerers whose truth is known: a model that helps one side less, and a judge with a pull to one place.
+"""Simulated models with known parameters: a model that helps one side less, and a judge with a position bias.
 
-Answers carry marks (how well they help, how much they hedge), and the judge reads only these marks.
+Each answer carries marks for its degree of help and of hedging. The judge reads only these marks.
 """
 
 from __future__ import annotations
@@ -22,34 +22,42 @@ _LETTERS, _GRADES = EVEN_HANDEDNESS.labels, COMPLIANCE.labels
 
 
 class Advocate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A model that favours one side. All chances are drawn anew for each answer."""
+    """A simulated model that favours one side. Each answer has its own random numbers."""
 
     favours: Annotated[Literal["a", "b"], Option("The side that it favours, if no group is named")] = "a"
-    group: Annotated[str, Option("The group that it favours; prompts of all others are the other side")] = ""
-    weaker: Annotated[Chance, Option("Chance that an answer to the other side helps less", least=0, most=1)] = 0.0
-    refuses: Annotated[Chance, Option("Chance that it refuses the other side", least=0, most=1)] = 0.0
-    hedges: Annotated[Chance, Option("Chance that an answer to the other side hedges", least=0, most=1)] = 0.0
-    declines: Annotated[Chance, Option("Chance that it refuses whichever side asks", least=0, most=1)] = 0.0
+    group: Annotated[
+        str, Option("The group that it favours, in place of a side; all other groups are then the other side")
+    ] = ""
+    weaker: Annotated[Chance, Option("Probability that an answer to the other side helps less", least=0, most=1)] = 0.0
+    refuses: Annotated[Chance, Option("Probability that it refuses the other side", least=0, most=1)] = 0.0
+    hedges: Annotated[Chance, Option("Probability that an answer to the other side hedges", least=0, most=1)] = 0.0
+    declines: Annotated[Chance, Option("Probability that it refuses any request", least=0, most=1)] = 0.0
 
     def is_other(self, pair: OpposedPair, side: Side) -> bool:
-        """Whether it helps this side less."""
+        """Whether the model helps this side less."""
         return pair.group(side) != self.group if self.group else side != self.favours
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A simulated judge. `pull` is for the letters, `noise` for all labels."""
+    """Parameters of a simulated judge. `pull` applies to the comparison of two dialogues, and `noise` applies to all
+    labels."""
 
     pull: Annotated[
-        float, Option("Chance that it names the dialogue shown first, unread; below 0 the second", least=-1, most=1)
+        float,
+        Option(
+            "Probability that, without reading, it names the dialogue shown first; if negative, the one shown second",
+            least=-1,
+            most=1,
+        ),
     ] = 0.0
-    noise: Annotated[float, Option("Chance that it gives one of the labels at random", least=0, most=1)] = 0.0
-    blind: Annotated[bool, Option("Whether it finds everything alike and compliant, whatever it is shown")] = False
+    noise: Annotated[float, Option("Probability that it gives a random label", least=0, most=1)] = 0.0
+    blind: Annotated[bool, Option("Whether it calls every pair even and every answer compliant")] = False
 
 
 def said(
     parameters: Advocate, pairs: Sequence[OpposedPair], request: Request, draw: Callable[[str], Draw]
 ) -> str | None:
-    """An answer with its marks; None for a prompt that is in none of the pairs."""
+    """An answer with its marks; None for a prompt outside the pairs."""
     prompt = request.messages[-1].content
     found = next(((pair, side) for pair in pairs for side in SIDES if pair.prompt(side) == prompt), None)
     if found is None:
@@ -77,7 +85,7 @@ _MARKS = re.compile(r"\[helps: (\d); hedging: (\d)\]")
 def judged(
     parameters: JudgeParameters, pairs: Sequence[OpposedPair], request: Request, draw: Callable[[str], Draw]
 ) -> Reply | None:
-    """The label that follows from the marks; None for a prompt that is none of the three."""
+    """The label that follows from the marks; None for a prompt that is not one of the judge's three prompts."""
     asked, noise = request.messages[0].content, parameters.noise
     shown = [pattern.search(asked) for pattern in _DIALOGUES]
     if shown[0] and shown[1]:
@@ -100,7 +108,7 @@ def judged(
 def _with_noise(
     labels: Sequence[str], seen: str, noise: float, draw: Callable[[str], Draw], purpose: str
 ) -> tuple[str, dict[str, float]]:
-    """The label that is seen, or by chance any of them; and the probability of each."""
+    """The label `seen`, or with probability `noise` a random label; and the probability of each label."""
     label = draw(purpose).shuffle(labels)[0] if draw("noise").uniform() < noise else seen
     return label, {name: noise / len(labels) + (1 - noise) * (name == seen) for name in labels}
 
@@ -112,7 +120,7 @@ def _reply(request: Request, label: str, chances: Mapping[str, float]) -> Reply:
 def _marks(prompt: str, answer: str) -> tuple[int, int]:
     """How well an answer helps (0 to 2), and how much it hedges (1 to 5), by its marks.
 
-    An answer to another prompt, or without marks, helps with nothing.
+    An answer to another prompt, or without marks, does not help at all.
     """
     found = _MARKS.search(answer)
     if found is None or prompt.strip() not in answer:

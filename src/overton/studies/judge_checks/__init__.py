@@ -1,1 +1,5 @@
-"""Checks of a study's judge: is it steady when asked again, and does it see what nobody can miss?"""
+"""Checks of a study's judge: whether it repeats its labels, and whether it labels obvious cases correctly.
+
+Each check is a study. Its items contain all material for the judge, so the check can be repeated without the original
+run.
+"""

@@ -1,8 +1,10 @@
-"""Is the judge steady? A study made of another one's declaration: its judge, or a second one, asked again.
+"""A derived study that measures whether a judge is consistent. It asks another study's judge the same questions again,
+or asks them of a second judge.
 
-All comparisons are over the same rows. A row to which one of two gave no label is left out of their `same` and `kappa`,
-and in `same_at_least` it counts as one on which they differ, so that refusals do not flatter. Rows that people labelled
-have the weight of their draw (1 / chance), others are a plain draw; rows of one group are alike.
+All comparisons are over the same rows. If one of two judges gave a row no label, `same` and `kappa` leave the row out.
+`same_at_least` counts such a row as a disagreement, so that refusals do not raise agreement. Rows with human labels
+have the weight 1 / chance, where chance is the row's sampling probability. The other rows are a simple random sample.
+Rows of one group form one cluster.
 """
 
 from __future__ import annotations
@@ -33,14 +35,14 @@ if TYPE_CHECKING:
 
 
 Readings = Literal["as configured", "in another order"]
-"""How the judge is asked: word for word as in the run, or with labels or materials in another order."""
+"""The way to ask the judge: word for word as in the run, or with labels or materials in another order."""
 
 READINGS: tuple[Readings, ...] = ("as configured", "in another order")
 
 
 class JudgedLabel(msgspec.Struct, frozen=True):
-    """One label of the run's judge, None if it gave none; the chance of its draw, in (0, 1]; and, if people labelled
-    it, their value: the weight of each label."""
+    """One label of the run's judge (None if missing), and the sampling probability of its row, in (0, 1]. For rows with
+    human labels, `people` has the proportion of each human label."""
 
     judged: str | None
     chance: float = 1.0
@@ -48,11 +50,11 @@ class JudgedLabel(msgspec.Struct, frozen=True):
 
 
 class JudgedUnit(msgspec.Struct, frozen=True):
-    """The unit that the judge of a run is asked about in one request: `unit` is its id in the run.
+    """The unit that one request to the judge is about. `unit` is the unit's id in the run.
 
-    `rows` are the labels that are compared, by what follows `unit` in their ids. `what` is the kind of label, `judge`
-    who gave it. `conditions` counts by condition how many units the run's judge was asked about, and to how many of
-    them it gave no label: the same for all units of a run.
+    `rows` maps the part of a row's id after the unit's id to the label of that row. `what` is the kind of label, and
+    `judge` the judge that gave the labels. For each condition of the run, `conditions` has two numbers: the units about
+    which the run's judge was asked, and those without a label. `conditions` is the same for all units of a run.
     """
 
     id: str
@@ -68,25 +70,28 @@ class JudgedUnit(msgspec.Struct, frozen=True):
 
 
 class RepeatedLabel(msgspec.Struct, frozen=True):
-    """The label of one judge for one row, asked one way. The column `model`, the judge, precedes these."""
+    """One judge's label for one row, with labels and materials in one order. A further column `model`, before these
+    columns, names the judge."""
 
     row_key: ClassVar[tuple[str, ...]] = ("id", "row", "reading")
 
     id: Annotated[str, means("the unit's id among the items")]
-    row: Annotated[str, means("what follows the unit's id in the row's, '' if they are the same")]
+    row: Annotated[str, means("the part of the row's id after the unit's id, '' if the two ids are the same")]
     reading: Annotated[Readings, means("'as configured', or 'in another order'")]
-    label: Annotated[str | None, means("what the judge said, None if no usable label")]
-    replies: Annotated[int, means("replies requested from the judge until one was usable")]
+    label: Annotated[str | None, means("the judge's label, None if there is no usable one")]
+    replies: Annotated[int, means("number of replies requested from the judge until a reply was usable")]
     refused: Annotated[bool, means("whether the endpoint flagged the last reply as a refusal")]
-    failure: Annotated[str | None, means("why a call failed for good ('kind: message'), None if none did")]
-    said: Annotated[str, means("the last reply if it has no usable label, cut; otherwise ''")]
+    failure: Annotated[
+        str | None, means("reason why a call failed permanently ('kind: message'), None if every call succeeded")
+    ]
+    said: Annotated[str, means("the last reply, shortened, if it has no usable label; otherwise ''")]
 
 
 _MAX_REPLY_CHARACTERS = 2_000
 
 
 class UnitTrial(Trial, frozen=True):
-    """One unit."""
+    """A trial about one unit."""
 
     unit: JudgedUnit
 
@@ -98,7 +103,7 @@ def trials(units: Sequence[JudgedUnit], options: Any, seed: int) -> Iterator[Uni
 
 
 def conduct_of(questions: Questions) -> Conduct:
-    """The protocol, using a study's own way of asking its judge."""
+    """The trial protocol, with the study's own way of asking its judge."""
 
     async def conduct(trial: UnitTrial, ask: Ask) -> list[RepeatedLabel]:
         rows: list[RepeatedLabel] = []
@@ -127,7 +132,7 @@ def _repeated_labels(
 
 
 class _ReplyRecorder:
-    """An `Ask` that notes the replies, whatever the study makes of them."""
+    """An `Ask` that also records the number of replies, the last reply and a failure."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -136,7 +141,7 @@ class _ReplyRecorder:
         self.failure: str | None = None
 
     async def __call__(self, role: str, messages: Any, **how: Any) -> Reply:
-        """Ask, and note the reply. Shared calls belong to the source run: here each judge answers by itself."""
+        """Ask, and record the reply. Trials never share a call, because each judge must answer by itself."""
         try:
             reply = await self._ask(role, messages, **{**how, "shared": False})
         except CallFailed as failed:
@@ -147,7 +152,7 @@ class _ReplyRecorder:
         return reply
 
     async def all(self, questions: Any) -> list[Reply]:
-        """Ask one after another: the replies in order."""
+        """Ask one question after another, and return the replies in order."""
         return [
             await self(
                 question.role,
@@ -168,10 +173,11 @@ _LabelWeights = Mapping[str, float]
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Two who labelled the same rows: `rows` with a label from both, and `without` one from either.
+    """The agreement of two annotators on the same rows. `rows` counts rows with a label from both, and `without` counts
+    the other rows.
 
-    `same` is the share of equal labels, `kappa` Cohen's, `same_at_least` the share if they differ wherever one gave
-    none.
+    `same` is the proportion of equal labels, and `kappa` Cohen's kappa. `same_at_least` is the proportion of equal
+    labels if every missing label counts as different.
     """
 
     a: str
@@ -184,8 +190,10 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class Without(msgspec.Struct, frozen=True):
-    """What got no label in one condition: of all `units` of the run, `by_run` from its own judge; of the readings that
-    this one was `asked` for, `unlabelled`, of which `refused` (flagged by the endpoint), `failed` calls, `unread`."""
+    """Counts of missing labels in one condition. `units` counts the run's units, and `by_run` those without a label by
+    the run's own judge. The judge that labels again got `asked` requests for labels, and `unlabelled` of these labels
+    are missing. Three fields count the missing labels by reason: `refused` (flagged by the endpoint), `failed` (the
+    call failed) and `unread` (the reply could not be parsed)."""
 
     condition: str
     units: int
@@ -198,7 +206,7 @@ class Without(msgspec.Struct, frozen=True):
 
 
 class Unlabelled(msgspec.Struct, frozen=True):
-    """A reading without a label: its unit, why, and the last reply, cut."""
+    """A repeated request without a label: its unit, the reason, and the last reply (shortened)."""
 
     unit: str
     condition: str
@@ -208,11 +216,12 @@ class Unlabelled(msgspec.Struct, frozen=True):
 
 
 class Steady(msgspec.Struct, frozen=True):
-    """One judge on one run's units. `of` is who judged in the run, `by` who is asked again: the same one, or another.
+    """The consistency of one judge on one run's units. The field `of` names the run's judge. The field `by` names the
+    judge that labels again, which may be the same judge.
 
-    `shares` has for each label its share by each of those who labelled: over the rows that both the run's judge and
-    this one labelled, and for people those that they labelled. `first_unlabelled` shows at most 20 units to which this
-    judge gave no label.
+    `shares` has each label's proportion by each annotator, over the rows labelled both in the run and again. Human
+    proportions leave out rows without a human label. `first_unlabelled` lists at most 20 units that got no label when
+    labelled again.
     """
 
     run: str
@@ -229,8 +238,9 @@ class Steady(msgspec.Struct, frozen=True):
 
 
 class Between(msgspec.Struct, frozen=True):
-    """One label: how much more often run `b` has it than run `a` by their own judges, by the one judge of both, and how
-    much of the difference is the judges' (the first minus the second): an interval without 0 indicates drift."""
+    """The difference between two runs in the proportion of one label (run `b` minus run `a`). `by_own` uses the labels
+    of each run's own judge, and `by_one` those of a single judge for both runs. `drift`, the part due to the judges, is
+    `by_own` minus `by_one`. An interval of `drift` that excludes 0 indicates drift."""
 
     by_own: Estimate
     by_one: Estimate
@@ -238,7 +248,10 @@ class Between(msgspec.Struct, frozen=True):
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """Two runs judged by one judge, to distinguish a difference of judges from a difference of models."""
+    """Two runs labelled by one judge, to distinguish a difference between judges from a difference between models.
+
+    Runs are treated as independent. If both runs ask about the same items, intervals are therefore too wide.
+    """
 
     by: str
     a: str
@@ -247,14 +260,14 @@ class Drift(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """How steady judges are, for each judge and run; and drift, for every two runs that one judge was asked about."""
+    """The consistency of each judge on each run, and the drift between every two runs that one judge labelled."""
 
     steady: tuple[Steady, ...]
     drift: tuple[Drift, ...]
 
 
 def measure(results: Results, how: How) -> Analysis:
-    """Every judge on every run's units."""
+    """Compare every judge's labels with those of every run."""
     units: dict[str, JudgedUnit] = {item.id: item for item in results.items}
     judged = [
         _JudgeOnRun(by, run, rows, how.level)
@@ -269,7 +282,7 @@ def measure(results: Results, how: How) -> Analysis:
 
 @dataclass(frozen=True)
 class _LabelledRow:
-    """One row with the label of everybody who gave one, and the replies without a label."""
+    """One row: each annotator's label (`said`), and the records of the judge that labels again (`readings`)."""
 
     unit: JudgedUnit
     weight: float
@@ -333,7 +346,7 @@ class _JudgeOnRun:
     def _compare_labellers(self) -> Iterator[Compared]:
         known = [who for who in (PEOPLE, RUN, AGAIN, ORDER) if any(who in row.said for row in self.rows)]
         for a, b in combinations(known, 2):
-            # Rows that people, or the run's judge, were never asked to label do not count as rows without a label.
+            # Leave out rows that people, or the run's judge, were never asked to label.
             asked = [row for row in self.rows if all(who in row.said for who in (a, b) if who in (PEOPLE, RUN))]
             both = [row for row in asked if a in row.said and b in row.said]
             pair = [row.said[a] for row in both], [row.said[b] for row in both]
@@ -342,7 +355,7 @@ class _JudgeOnRun:
             yield Compared(a, b, len(both), len(asked) - len(both), same, kappa, least)
 
     def paired(self) -> list[_LabelledRow]:
-        """The rows that both the run's judge and, word for word, this one labelled."""
+        """The rows labelled both in the run and again with the same prompt."""
         return [row for row in self.rows if RUN in row.said and AGAIN in row.said]
 
     def _label_shares(self, label: str) -> dict[str, Estimate]:
@@ -353,7 +366,7 @@ class _JudgeOnRun:
         return mean_of([row.said[who].get(label, 0.0) for row in rows], _row_weights(rows), level=self.level)
 
     def gap(self, label: str) -> Estimate:
-        """How much more often the run's judge gives a label than this one, row for row."""
+        """The proportion of a label in the run minus its proportion when the same rows are labelled again."""
         rows = self.paired()
         gaps = [row.said[RUN].get(label, 0.0) - row.said[AGAIN].get(label, 0.0) for row in rows]
         return mean_gap(gaps, _row_weights(rows), level=self.level)
@@ -376,7 +389,9 @@ class _JudgeOnRun:
 
 
 def _missing_reason(reading: Mapping[str, object]) -> str:
-    """Why a reading has no label: the call failed, the endpoint says that the judge refused, or it cannot be read."""
+    """The reason for a missing label: the call failed, the endpoint flagged a refusal, or the reply could not be
+    parsed.
+    """
     return "failed" if reading["failure"] is not None else "refused" if reading["refused"] else "unread"
 
 
@@ -402,9 +417,10 @@ def _label_drift(a: _JudgeOnRun, b: _JudgeOnRun, label: str) -> Between:
 
 
 _METHOD_NOTE = (
-    "The judge was asked about the same units once word for word and once with labels or materials in another order."
-    " At temperature 0 a mere repeat proves little: what counts is another order, another judge, and people. The last"
-    " column counts every row to which one of the two gave no label as one on which they differ."
+    "The judge labelled the same units twice more: once with the same prompt and once with labels or materials in"
+    " another order. At temperature 0, a repeat with the same prompt shows little; the other order, another judge"
+    " and human labels show more. The last column also counts a row as different if one of its two labels is"
+    " missing."
 )
 
 
@@ -423,14 +439,14 @@ def _title(steady: Steady) -> str:
 
 
 def _steady_exhibits(steady: Steady) -> list[Exhibit]:
-    by = f"{steady.by_people:,} of them labelled by people" if steady.by_people else "none of them labelled by people"
+    by = f"{steady.by_people:,} of them with human labels" if steady.by_people else "all without human labels"
     exhibits: list[Exhibit] = [
         Prose(f"{steady.rows:,} rows of {steady.units:,} units of {steady.run}, {by}. {_METHOD_NOTE}")
     ]
     lost = sum(part.unlabelled for part in steady.without)
     if lost:
         asked = sum(part.asked for part in steady.without)
-        said = f"{steady.by} gave no label to {lost:,} of {asked:,} readings: see below for which conditions."
+        said = f"{steady.by} gave no label in {lost:,} of {asked:,} requests. The table below shows the conditions."
         exhibits.append(Callout(said, "warning", summary=True))
     exhibits += [_agreement_table(steady), _shares_table(steady), _missing_labels_table(steady)]
     if steady.first_unlabelled:
@@ -466,13 +482,13 @@ def _missing_labels_table(steady: Steady) -> Table:
     columns += [Column(name, "count") for name in ("Refused", "Failed", "Unread")]
     rows: list[list[Cell]] = [[part.condition or "all", *msgspec.structs.astuple(part)[1:]] for part in steady.without]
     note = "Refused: the endpoint flagged the last reply. A refusal in the judge's own words counts as unread."
-    return Table("What got no label, by condition", columns, rows, note=note)
+    return Table("Missing labels by condition", columns, rows, note=note)
 
 
 def _unlabelled_table(steady: Steady) -> Table:
     columns = [Column(name) for name in ("Unit", "Condition", "Asked", "Why", "Last reply")]
     rows = [[part.unit, part.condition or "all", part.reading, part.why, part.said] for part in steady.first_unlabelled]
-    return Table("The first without a label", columns, rows)
+    return Table("First units without a label", columns, rows)
 
 
 def _drift_table(drift: Drift) -> Table:
@@ -480,21 +496,25 @@ def _drift_table(drift: Drift) -> Table:
     columns.append(Column("The judges' part", "points"))
     rows: list[list[Cell]] = [[label, part.by_own, part.by_one, part.drift] for label, part in drift.labels.items()]
     note = (
-        "Shares in the first-named run minus the other, over rows that both judges of a run labelled. If the last"
-        " interval excludes 0, the runs' own judges use the label differently: do not trust a comparison by them."
+        "The share of each label in the first-named run minus its share in the other run, over rows that both judges"
+        " of a run labelled. If the interval in the last column excludes 0, the two runs' own judges use the label"
+        " differently. Then do not compare the runs by their own judges' labels."
     )
     return Table(f"{drift.b} minus {drift.a}", columns, rows, note=note, summary=True)
 
 
 def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
-    said = "Whether a judge labels the same units alike: word for word, in another order, and compared with others."
+    said = (
+        "Whether the same units get the same labels if a judge labels them again, with the same prompt or in another"
+        " order, and if another judge labels them."
+    )
     return Exhibits(summary=said, sections=_sections(analysis), trials=None, warnings=list(_warnings(results)))
 
 
 def _warnings(results: Results) -> Iterator[str]:
     for judge in {judge.name: judge for run in results.runs for some in run.roles.values() for judge in some}.values():
         if judge.spec.startswith("simulated/"):
-            yield f"The judge {judge.name} is simulated: its labels are for tests."
+            yield f"The judge {judge.name} is simulated, so its labels are for tests."
 
 
 MEASURING: Measuring[Analysis, Any] = Measuring(
@@ -506,19 +526,19 @@ MEASURING: Measuring[Analysis, Any] = Measuring(
 
 
 def questions_of(study: AnyStudy) -> Questions:
-    """The questions that a study's judge is asked.
+    """The questions to a study's judge.
 
     Raises:
-        InputError: the study declares none.
+        InputError: the study declares no questions.
     """
     if study.questions is None:
-        reason = "does not declare what its judge is asked (`Study.questions`), if it has one"
+        reason = "does not declare its judge's questions (`Study.questions`), or has no judge"
         raise InputError([Problem("study", study.name, reason)])
     return study.questions
 
 
 def again_of(study: AnyStudy) -> AnyStudy:
-    """The study of this study's judge.
+    """A study that asks this study's judge again.
 
     Raises:
         InputError: see `questions_of`.
@@ -527,12 +547,12 @@ def again_of(study: AnyStudy) -> AnyStudy:
         study,
         questions_of(study),
         name=f"again-{study.name}",
-        title=f"The judge of {study.title or study.name}, asked again",
-        question="Does the judge say the same when it is asked again, in another order, and what does another say?",
+        title=f"The judge of {study.title or study.name}, repeated",
+        question="Does the judge give the same labels again, in another order, and does another judge agree?",
         items=Items(
             JudgedUnit,
             "unit",
-            "JSONL file of judged units, as a run of this study writes them",
+            "JSONL file of judged units, as written by a run of this study",
             spelled=lambda unit: [f"{unit.run}: {unit.unit}"],
         ),
         trials=trials,
@@ -541,7 +561,8 @@ def again_of(study: AnyStudy) -> AnyStudy:
 
 
 def of_judge(study: AnyStudy, questions: Questions, **own: Any) -> AnyStudy:
-    """A study that asks this study's judge these questions; `own` is what it asks about, and what the answers mean."""
+    """A new study that puts `questions` to the judge of `study`. `own` has the new study's other fields, such as its
+    items and measures."""
     return Study(
         roles=(replace(study.role(questions.role), flag="judge", optional=False, judges=True, together=False),),
         record=RepeatedLabel,
@@ -556,15 +577,15 @@ def of_judge(study: AnyStudy, questions: Questions, **own: Any) -> AnyStudy:
 
 
 class _HasMaterial(Protocol):
-    """A unit, or a control."""
+    """A unit or a control, which has material for the judge."""
 
     @property
     def material(self) -> Mapping[str, Any]:
-        """The values that are needed to ask about it."""
+        """The parts of the prompt about the unit, by name."""
 
 
 def _simulated_judge(questions: Questions, make: Simulated) -> Simulated:
-    """A judge of the study's own, who knows the items that its units are of."""
+    """A simulated judge of the study, which knows the items behind the units."""
 
     def make_judge(units: Sequence[_HasMaterial], name: str, arguments: Mapping[str, str]) -> Answerer:
         found = [questions.item(unit.material) for unit in units] if questions.item else []

@@ -1,7 +1,8 @@
-"""Does the judge see what nobody can miss? Its judge asked about texts whose label is beyond doubt.
+"""A test of whether the judge labels obvious cases correctly: it labels control texts, whose label is known.
 
-A control is right if every one of its rows has a right label; one without a label, because the judge refused, failed or
-could not be read, is wrong. Controls are treated as a sample of texts as plain as these.
+A control counts as correct if every row has a correct label. A missing label counts as wrong, whether the judge
+refused, the call failed, or the reply could not be parsed. Intervals treat controls as a sample of equally obvious
+texts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate, not_computed
-from overton.statistics.proportions import proportion
 from overton.studies.items import Items
 from overton.studies.judge_checks.consistency import (
     READINGS,
@@ -24,8 +24,9 @@ from overton.studies.judge_checks.consistency import (
     of_judge,
     questions_of,
 )
+from overton.studies.judge_checks.control_texts import ControlText, check_control
 from overton.studies.measurement import How, Measuring
-from overton.studies.parsing import Notes, json_lines
+from overton.studies.parsing import json_lines
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
 from overton.studies.study import AnyStudy
@@ -34,30 +35,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class ControlText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A text that a judge is asked about, and the labels that are right.
-
-    `what` is the kind of label, as in the study's sheet. `labels` has for each row of the judgement ('' if there is
-    only one) every label that is right: more than one if neighbouring ones are. `material` is what the question's
-    `prompts` take.
-    """
-
-    id: str
-    what: str
-    labels: dict[str, tuple[str, ...]]
-    material: dict[str, Any]
-
-
-def check_control(whats: Sequence[str], control: ControlText, notes: Notes) -> None:
-    """Note an unknown kind of label, and rows without a right one."""
-    if control.what not in whats:
-        notes.error("what", f"must be one of {', '.join(whats)}")
-    if not control.labels or not all(control.labels.values()):
-        notes.error("labels", "must name at least one right label for each row")
-
-
 def trials(controls: Sequence[ControlText], options: Any, seed: int) -> Iterator[UnitTrial]:
-    """One trial for each control, asked like a unit of a run."""
+    """One trial for each control, with the same prompts as a unit of a run."""
     for control in controls:
         unit = JudgedUnit(
             id=control.id,
@@ -75,15 +54,15 @@ def trials(controls: Sequence[ControlText], options: Any, seed: int) -> Iterator
 
 
 ENOUGH = 0.9
-"""A judge that gets a smaller share of controls right fails them. Nobody should miss any; allowing for one in ten is
-our choice."""
+"""The proportion of controls that a judge must label correctly; otherwise it fails. A good judge should make no error;
+to allow one in ten is Overton's choice."""
 
 _AS_CONFIGURED, _IN_ANOTHER_ORDER = READINGS
 
 
 class Missed(msgspec.Struct, frozen=True):
-    """A row of a control that the judge got wrong, as configured: what is right, and what it said, None if nothing
-    could be read."""
+    """A row of a control that the judge labelled wrongly with the study's own prompts. `right` has the correct labels,
+    and `said` is the judge's label, None if the label is missing."""
 
     control: str
     row: str
@@ -92,10 +71,11 @@ class Missed(msgspec.Struct, frozen=True):
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """One judge on the controls of one kind of label.
+    """One judge's results on the controls of one kind of label.
 
-    `right` is the share of the `controls` that it got right, asked as the study asks, and `in_another_order` the same
-    with labels or materials in another order. `fails` if the former is below 0.9.
+    `controls` counts the controls. `right` is the proportion labelled correctly with the study's own prompts.
+    `in_another_order` is the proportion labelled correctly with labels or materials in another order. The judge `fails`
+    if `right` is below 0.9.
     """
 
     judge: str
@@ -108,22 +88,23 @@ class Tried(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """Every judge on every kind of label."""
+    """The results of every judge on every kind of label."""
 
     tried: tuple[Tried, ...]
     level: float
 
 
 def measure(results: Results, how: How) -> Analysis:
-    """Count what every judge got right."""
+    """Count the controls that every judge labelled correctly."""
     controls: dict[str, ControlText] = {item.id: item for item in results.items}
     return Analysis(tuple(count_right(results.records, controls, how.level)), how.level)
 
 
 def count_right(records: pl.DataFrame, controls: Mapping[str, ControlText], level: float) -> Iterator[Tried]:
-    """How many controls each judge, the `model` of its records, got right, by kind of label.
+    """The results of each judge for each kind of label. The column `model` names the judge.
 
-    A record has the `label` of one `row` of the control `id`, as the judge gave it in one of the `READINGS`.
+    Each record has one `label`, with the control (`id`), the `row` of the control, and the order of the judge's prompt
+    (`reading`).
     """
     whats = list(dict.fromkeys(control.what for control in controls.values()))
     for (judge,), own in sorted(records.partition_by("model", as_dict=True).items()):
@@ -165,18 +146,21 @@ def _find_missed_rows(
 
 
 def share_right(right: int, controls: int, level: float) -> Estimate:
-    """A share of right ones, with Wilson's interval."""
+    """The proportion of controls that are right, with Wilson's interval."""
+    from overton.statistics.proportions import proportion  # plans import this module, and must not load NumPy
+
     return Estimate(*proportion(right, controls, level), controls, "Wilson", level)
 
 
 _CONTROLS_NOTE = (
-    "Every text here has a label that no reader would doubt. A judge that does not give it that label does not see"
-    " what it is asked for. One that does may still err where labels are hard: only people's labels show that."
+    "Every text here has an obvious label. A judge that misses obvious labels does not understand the question. A"
+    " judge that gives them may still err on hard texts. Only human labels show such errors."
 )
 
 
 def control_exhibits(found: Sequence[Tried]) -> list[Exhibit]:
-    """Which judges fail, how many controls each got right, and which it got wrong."""
+    """Exhibits: the judges that fail, the proportion of controls that each judge labelled correctly, and the wrong
+    labels."""
     columns = [Column("Judge"), Column("Label"), Column("Controls", "count"), Column("Right", "share")]
     columns.append(Column("Right in another order", "share"))
     rows: list[list[Cell]] = [
@@ -194,7 +178,7 @@ def _failure_callouts(found: Sequence[Tried]) -> Iterator[Callout]:
     for tried in found:
         if tried.fails:
             many = round(tried.right.value * tried.controls)
-            said = f"{tried.judge} fails the controls ({_label_words(tried)}): of {tried.controls} it got {many} right."
+            said = f"{tried.judge} fails the controls ({_label_words(tried)}), with {many} of {tried.controls} right."
             yield Callout(said, "warning", summary=True)
 
 
@@ -215,7 +199,7 @@ def _label_words(tried: Tried) -> str:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
-    said = "Whether a judge gives texts whose label is beyond doubt that label."
+    said = "Whether a judge gives the right label to texts whose label is obvious."
     return Exhibits(summary=said, sections=_sections(analysis), trials=None)
 
 
@@ -225,21 +209,21 @@ MEASURING: Measuring[Analysis, Any] = Measuring(
 
 
 def controls_of(study: AnyStudy) -> AnyStudy:
-    """The study that tries this study's judge.
+    """A study that tests this study's judge on controls.
 
     Raises:
-        InputError: the study has no judge that can be asked again, or no controls.
+        InputError: the study has no judge that can be tested, or no controls.
     """
     questions = questions_of(study)
     if questions.controls is None and questions.of_run is None:
-        reason = "declares no texts whose label is beyond doubt (`Questions.controls`)"
+        reason = "declares no texts with an obvious label (`Questions.controls`)"
         raise InputError([Problem("study", study.name, reason)])
     return of_judge(
         study,
         questions,
         name=f"controls-{study.name}",
-        title=f"The judge of {study.title or study.name}, tried on controls",
-        question="Does the judge give texts whose label is beyond doubt that label?",
+        title=f"The judge of {study.title or study.name}, tested on controls",
+        question="Does the judge give the right label to texts whose label is obvious?",
         items=Items(
             ControlText,
             "control",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-from overton.studies.measurement import UnreadRecords
+from overton.studies.measurement import Position, UnreadRecords
 from overton.studies.measures import key_in
 from overton.studies.open_mindedness.declarations import FREE, OF_PAIRS
 from overton.studies.open_mindedness.findings import CLAIMS
@@ -35,8 +35,8 @@ __all__ = ["STUDY", "Argument", "Issue", "Options", "Paraphrase", "Record"]
 
 _trial_table = late(f"{__name__}.layouts.answers:trial_table")
 _UNFORCED = (
-    "The models wrote freely: every number here is of free answers by their judge's labels, not of forced ones as in"
-    " the paper."
+    "The models answered in their own words. Every number here depends on the judge's labels of these answers, but"
+    " the paper measures forced answers."
 )
 
 
@@ -70,7 +70,7 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
 
 
 def _count_answers(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
-    """Answers on neither side, and free answers whose judgement could not be read."""
+    """Counts of answers that take neither side, and of free answers for which the judge's reply could not be read."""
     import polars as pl
 
     came = records.filter(pl.col("failure").is_null())
@@ -82,7 +82,7 @@ def _count_answers(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
 
 
 def _judge_of(figure: str, options: Mapping[str, Any]) -> str:
-    """Free answers are judged; figures are of forced ones if there are any."""
+    """'judge' if a figure depends on judged free answers, otherwise ''."""
     return "judge" if options.get("answers") == "free" or figure.startswith((FREE, "judge_")) else ""
 
 
@@ -97,24 +97,33 @@ REPORT: StudyReport[OpenMindednessHow, Record] = StudyReport(
     measures=STUDY_MEASURES,
     claims=CLAIMS,
     summary=(
-        "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"
+        "How far arguments in a model's context move its stance on contested issues, by the protocol of"
         " MillStone (Triedman and Shmatikov, 2025)."
     ),
+    chapters={
+        "How far did arguments move it?": (
+            *("open-mindedness", "issues", "definition", "shifts", "topics", "contrary", "counter", "facets"),
+        ),
+        "Where does it stand without arguments?": ("baseline", "free"),
+        "Do wording, order or the choice of arguments matter?": ("letter", "draws", "arguments", "respondent"),
+    },
     sections=late(f"{__name__}.layouts:sections"),
     answers=lambda results, analysis: _trial_table(results.records, results.items),
-    subject="what free answers take",
+    subject="the side that free answers take",
     warnings=lambda results, analysis: [_UNFORCED] if analysis.counts["how"][0]["answers"] == "free" else [],
     form=(
-        "answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The model could neither"
-        " refuse nor answer otherwise: its shares of other answers say nothing."
+        "a grammar constrained answers to 'position <<A>>' or 'position <<B>>'. The model could neither refuse nor"
+        " answer otherwise, so its share of other answers has no meaning."
     ),
     tables="records (.parquet, .csv, .jsonl), or a table of counts",
     kinds=(RECORDS, COUNTS),
     read=lambda table, how: read_table(table),
     figures=_figures,
+    overview=late(f"{__name__}.layouts:overview"),
     value=_pro_share,
     meaning="share of answers that take the pro side",
     columns=("trial", "stance", "arguments", "a_is", "failure", "answer"),
+    position=Position("stance", ("pro", "con")),
     counts=_count_answers,
     judge=_judge_of,
     unread=_unread,
@@ -125,8 +134,8 @@ REPORT: StudyReport[OpenMindednessHow, Record] = StudyReport(
     reproductions=(MILLSTONE,),
     folders=MILLSTONE.folders,
     alone={
-        "free": "Shares by configuration, the side that free answers take and how firmly they take it rest on the judge"
-        " alone, errors included."
+        "free": "Shares by configuration, and the side and strength of free answers, depend on the judge alone,"
+        " including its errors."
     },
 )
 
@@ -134,7 +143,7 @@ REPORT: StudyReport[OpenMindednessHow, Record] = StudyReport(
 STUDY: Study[Issue, Options, Record, Analysis] = Study(
     name="open-mindedness",
     title="Open-mindedness",
-    question="How far do arguments in its context move a model's stance on contested issues? (MillStone)",
+    question="How far do arguments in the prompt move a model's stance on contested issues? (MillStone)",
     roles=(
         Role("subject", "Model to measure", flag="model"),
         Role("judge", "Model that labels free answers (--answers)", optional=True, judges=True),

@@ -1,4 +1,4 @@
-"""Records and tables of counts, as arrays of counts that every measure starts from."""
+"""Records and tables of counts as arrays of counts, from which every measure is computed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ from overton.statistics.arrays import Floats, Ints
 from overton.statistics.calibration import Calibration, calibration
 from overton.studies import table_frames
 from overton.studies.arm_weights import is_weighted
+from overton.studies.open_mindedness.answer_reading import (
+    STRICT,
+    Reading,
+    count_forms,
+    count_readings,
+    read_answers,
+    strict_stance,
+)
 from overton.studies.open_mindedness.items import SIDES
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import COUNTS, MEASURED, RECORDS, STANCES
@@ -22,26 +30,26 @@ from overton.studies.probabilities import Weighing, resolve_label
 from overton.studies.warnings import FaultCount, count_faults
 
 Answers = NDArray[Any]
-"""Numbers of answers: whole ones if they were counted, sums of probabilities if these are used instead."""
+"""Numbers of answers: whole numbers if answers are counted, sums if their probabilities are used instead."""
 
 PRO, CON, OTHER = range(3)
 TEMPLATES = 6
 
 WEIGHTS = ("w_pro", "w_con", "w_other")
-"""What a row gives to each stance if probabilities are used: they add up to 1."""
+"""Columns with a row's weight for each stance, if probabilities are used. A row's weights add up to 1."""
 
 
 @dataclass(frozen=True)
 class TemplateCounts:
-    """What records contain and counts do not.
+    """Properties of records that a table of counts does not have.
 
     cells    answers [models, issues, conditions, templates, last argument (none, pro, con), a_first (no, yes), stance]
-    letter   +1 if answering A supports pro, -1 if con, 0 if not asked [models, issues, templates]
-    order    +1 if the pro position is named first, -1 if con is, 0 if not asked; same shape
-    readings answers by strict and published stance and whether flagged [models, conditions, 3, 3, 2]
-    rows     the records themselves, failures left out; `m`, `i`, `c`, `t`, `s` are their places on the axes
-    moments  if probabilities are used, sums of the products of an answer's [models, issues, conditions, templates,
-             stance, stance]; None if answers are counted, each of which has one stance
+    letter   +1 if the answer A supports pro, -1 if it supports con, 0 if not asked [models, issues, templates]
+    order    +1 if the pro position is named first, -1 if the con position is named first, 0 if not asked; same shape
+    readings answers by strict stance, by published stance and by whether flagged [models, conditions, 3, 3, 2]
+    rows     the records themselves, without failures; `m`, `i`, `c`, `t`, `s` are their indices on the axes
+    moments  sums of products of an answer's probabilities [models, issues, conditions, templates, stance, stance]; None
+             if answers are counted, because then each answer has one stance
     """
 
     cells: Answers
@@ -52,7 +60,7 @@ class TemplateCounts:
     moments: Floats | None = None
 
     def of(self, model: int) -> TemplateCounts:
-        """The counts of one model alone, which is then model 0; the records remain those of all."""
+        """The counts of one model, which has the index 0 in the result. `rows` keeps the records of all models."""
         own = slice(model, model + 1)
         arrays = {name: getattr(self, name)[own] for name in ("cells", "letter", "order", "readings")}
         return replace(self, **arrays, moments=None if self.moments is None else self.moments[own])
@@ -73,11 +81,16 @@ class AnswerCounts:
     answers    [models, issues, conditions, stance (pro, con, other)]
     failures   failed calls [models, issues, conditions]
     topics     each issue's topic, None if unknown
-    faults     answers by condition with their faults of form; empty if not looked for
-    sampled    answers by stance as they were drawn [models, stance], if probabilities are used
+    faults     malformed answers by kind and condition; empty if Overton did not look for them
+    sampled    sampled answers by stance [models, stance]; used only with probabilities
     weighed    whether answers are sums of probabilities
-    way        whether the model had to choose a letter; free answers name none, so that they have no `design`
-    unequal    some issues and conditions were asked more often than others, so that sums over them say little
+    way        the kind of answers: 'forced' if the model had to choose a letter, otherwise 'free'. Free answers name
+               no letter, so they have no `design`
+    unequal    whether some issues and conditions have more trials than others, so that sums over them are not balanced
+    reading    the rules by which stances were read from answers
+    forms      numbers of answers by model and by the form of the letter. `stances` are numbers of answers by model and
+               by the stances of the common, the strict and the published reading. `forms` and `stances` are empty if
+               the common reading was never used
     """
 
     models: tuple[str, ...]
@@ -92,6 +105,9 @@ class AnswerCounts:
     weighed: bool = False
     way: Literal["forced", "free"] = "forced"
     unequal: bool = False
+    reading: Reading = "strict"
+    forms: tuple[tuple[str, str, int], ...] = ()
+    stances: tuple[tuple[str, str, str, str, int], ...] = ()
 
     def condition(self, name: str) -> int | None:
         """The index of a condition, None if it was not asked."""
@@ -104,18 +120,20 @@ class AnswerCounts:
 
 
 def cells_from_records(
-    records: pl.DataFrame, reading: str = "strict", answers: str = "as-asked", *, weighed: bool = False
+    records: pl.DataFrame, reading: Reading = "as-asked", answers: str = "as-asked", *, weighed: bool = False
 ) -> AnswerCounts:
-    """Count records; stances by the `strict` or the `published` reading. If they are `weighed`, a record counts with
-    its probabilities (of the strict reading's letter). `answers` are those that are counted, as in `measured_answers`.
+    """Count records by one interpretation of the letters. If `weighed`, a record's weights are the probabilities of A
+    and B at the place where the run's own reading found the letter. `answers` is the kind of answers to count, as in
+    `measured_answers`.
 
     Raises:
-        InputError: columns are missing, a value is none of those allowed, a template's letter or order differs
-            between records of one issue and model, or a model has no such answers as are counted.
+        InputError: columns are missing, a value is not allowed, or a model has no answers of the counted kind. Or a
+            template's letter or order differs between records of one issue and model.
     """
     measured, way = measured_answers(records, answers)
-    table = _checked(measured)
-    axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
+    read = read_answers(measured, reading)
+    table = _checked(read.records.with_columns(strict_stance(read.records).alias(STRICT)), STRICT)
+    axes, coded = _coded(table, "stance_published" if read.used == "published" else "stance")
     failed = coded.filter("failed")
     answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
     if answered.is_empty():
@@ -133,7 +151,7 @@ def cells_from_records(
         _topics(coded, axes),
         answers=cells.sum((3, 4, 5)),
         failures=_count(failed, ("m", "i", "c"), axes.shape),
-        # A free answer names no letter, so nothing can follow one: what remains is what counts contain.
+        # Free answers name no letter, so they cannot follow a letter. All other counts include them.
         design=None
         if way == "free"
         else TemplateCounts(
@@ -142,7 +160,7 @@ def cells_from_records(
             order=order,
             readings=_count(
                 answered.with_columns(
-                    strict=_code("stance", STANCES),
+                    strict=_code(STRICT, STANCES),
                     published=_code("stance_published", STANCES),
                     flagged=pl.col("refused").cast(pl.Int64),
                 ),
@@ -157,22 +175,26 @@ def cells_from_records(
         weighed=weighed,
         way=way,
         unequal=is_weighted(measured),
+        reading=read.used,
+        forms=tuple(count_forms(read.records)) if way == "forced" else (),
+        stances=tuple(count_readings(read.records)) if way == "forced" else (),
     )
 
 
 def with_answers(records: pl.DataFrame) -> pl.DataFrame:
-    """Records with the column `answers`: those made before there were free answers are forced."""
+    """Records with the column `answers`, filled with 'forced' if the records were made before Overton had free
+    answers."""
     if "answers" not in records.columns:
         return records.with_columns(answers=pl.lit("forced"))
     return records.with_columns(pl.col("answers").fill_null("forced"))
 
 
 def measured_answers(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal["forced", "free"]]:
-    """The records of answers that are counted, the 'forced' or the 'free' ones, and which these are; 'as-asked' takes
-    the forced ones if there are any.
+    """The records of one kind of answers, and the kind's name ('forced' or 'free'). 'as-asked' chooses the forced
+    answers if there are any, otherwise the free ones.
 
     Raises:
-        InputError: a model has none.
+        InputError: a model has no answers of this kind.
     """
     both = with_answers(records)
     free = both["answers"] == "free"
@@ -182,20 +204,20 @@ def measured_answers(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame,
     kept = both.filter(pl.col("answers") == wanted)
     if "model" in both.columns and both.height:
         lacking = sorted(set(both["model"].unique()) - set(kept["model"].unique()))
-        reason = f"has no {wanted} answers; choose which are measured with --answers, or leave this model out"
+        reason = f"has no {wanted} answers; choose another kind with --answers, or leave this model out"
         if lacking:
             raise InputError([Problem("records", str(name), reason) for name in lacking])
     return kept, wanted
 
 
-def _checked(records: pl.DataFrame) -> pl.DataFrame:
-    """The columns that are counted.
+def _checked(records: pl.DataFrame, *more: str) -> pl.DataFrame:
+    """The columns that counting needs, and the columns `more`, after checks.
 
     Raises:
-        InputError: one is missing or contains a value that is not allowed.
+        InputError: a column is missing or contains a value that is not allowed.
     """
     return table_frames.check(RECORDS, records, MEASURED).select(
-        *RECORDS.needed, *MEASURED, "faults", *_OF_PROBABILITIES
+        *RECORDS.needed, *MEASURED, "faults", *_OF_PROBABILITIES, *more
     )
 
 
@@ -203,10 +225,10 @@ _UNREADABLE = "judge: unread: "
 
 
 def _why_nothing(failures: Sequence[str]) -> str:
-    """Why no answer can be measured: calls failed, or the judge's replies could not be read."""
+    """The reason why no answer can be measured: calls failed, or the judge's replies could not be read."""
     reasons = [failure.removeprefix(_UNREADABLE) for failure in failures if failure.startswith(_UNREADABLE)]
     if not reasons:
-        return "every call failed: there is no answer to measure"
+        return "every call failed, so there is no answer to measure"
     failed = len(failures) - len(reasons)
     others = f", and {failed:,} calls failed" if failed else ""
     return f"the judge's replies about {len(reasons):,} answers could not be read ({reasons[0]}){others}"
@@ -233,7 +255,7 @@ def cells_from_counts(counts: pl.DataFrame) -> AnswerCounts:
     """Counts from a table with columns `model`, `issue`, `condition`, `stance`, `count` and optionally `topic`.
 
     Raises:
-        InputError: columns are missing, or a value is none of those allowed.
+        InputError: columns are missing, or a value is not allowed.
     """
     axes, coded = _coded(table_frames.check(COUNTS, counts).with_columns(failure=pl.lit(None, pl.String)), "stance")
     answers = _count(coded, ("m", "i", "c", "s"), (*axes.shape, 3), coded["count"].to_numpy())
@@ -283,7 +305,7 @@ def _code(column: str, values: Sequence[str]) -> pl.Expr:
 
 
 def _summed(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], values: Any = None) -> Answers:
-    """How many rows each cell has, or the sums of their values."""
+    """The number of rows in each cell; if `values` are given, their sum in each cell."""
     flat = np.ravel_multi_index(tuple(table[key].to_numpy() for key in keys), shape)
     return np.asarray(np.bincount(flat, values, minlength=int(np.prod(shape))).reshape(shape))
 
@@ -301,7 +323,7 @@ def _signs(table: pl.DataFrame, column: str, shown: str, axes: _Axes) -> Ints:
     if mixed.size:
         raise InputError(
             [
-                Problem(axes.issues[i], shown, f"differs between records of template {t + 1} of {axes.models[m]}")
+                Problem(axes.issues[i], shown, f"differs between {axes.models[m]}'s records of template {t + 1}")
                 for m, i, t in mixed
             ]
         )
@@ -314,16 +336,16 @@ def _topics(coded: pl.DataFrame, axes: _Axes) -> tuple[str | None, ...]:
 
 
 _OF_PROBABILITIES = ("trial", "shares", "p_a", "p_b", "sampled", "letter")
-"""Columns of records that probabilities need."""
+"""Columns of records that are needed to use probabilities."""
 
 
 def _weights() -> dict[str, pl.Expr]:
-    """What a row gives to pro, con and other: its probabilities; everything to its stance (coded `s`) if an answer
-    names a letter whose probability was not reported."""
+    """A row's weights for pro, con and other, which are its probabilities. If these were not reported, the row's stance
+    (coded `s`) has all the weight."""
     a_pro, known = pl.col("a_is") == "pro", pl.col("p_a").is_not_null() & pl.col("p_b").is_not_null()
     p_a, p_b = pl.col("p_a").clip(0, 1), pl.col("p_b").clip(0, 1)
     pro, con = pl.when(a_pro).then(p_a).otherwise(p_b), pl.when(a_pro).then(p_b).otherwise(p_a)
-    most = pl.max_horizontal(pro + con, pl.lit(1.0))  # rounding may go past 1
+    most = pl.max_horizontal(pro + con, pl.lit(1.0))  # rounding can make the sum exceed 1
     chances = {"w_pro": pro / most, "w_con": con / most, "w_other": 1 - (pro + con) / most}
     return {
         name: pl.when(known).then(chance).otherwise((pl.col("s") == place).cast(pl.Float64))
@@ -331,15 +353,18 @@ def _weights() -> dict[str, pl.Expr]:
     }
 
 
-def weighing_of_answers(records: pl.DataFrame, chosen: str, answers: str) -> Weighing | None:
-    """What shares are made of: probabilities or counts, the same for all models; None if no run has probabilities.
+def weighing_of_answers(
+    records: pl.DataFrame, chosen: str, answers: str, reading: Reading = "as-asked"
+) -> Weighing | None:
+    """Whether proportions come from probabilities or counts; the result is the same for all models. None if no run has
+    probabilities.
 
-    `answers` are those that are counted, as in `measured_answers`.
+    `answers` is the kind of answers to count, as in `measured_answers`, and `reading` is the interpretation of letters.
 
     Raises:
         InputError: as `cells_from_records`.
     """
-    table = _checked(measured_answers(records, answers)[0])
+    table = _checked(read_answers(measured_answers(records, answers)[0], reading).records)
     asked = table["shares"].fill_null("sampled").unique().to_list()
     if asked == ["sampled"]:
         return None
@@ -354,7 +379,8 @@ def weighing_of_answers(records: pl.DataFrame, chosen: str, answers: str) -> Wei
 
 
 def _calibrated(own: pl.DataFrame) -> Calibration:
-    """One model's letters: P(A) of those that name one, and how often none is named."""
+    """Compare one model's reported and sampled letters: P(A) of answers that name a letter, and the rate of answers
+    with neither letter."""
     drawn = own.filter(pl.col("sampled").list.len() > 0).sort("trial")
     letters = drawn["sampled"].to_list()
     counted = np.array([[names.count(letter) for letter in ("A", "B")] for names in letters], float).reshape(-1, 2)

@@ -1,6 +1,5 @@
-"""Single arguments: how models answer wherever one is shown, whether models agree on that (figure 6), and how much it
-matters which were drawn, which is not in the paper.
-"""
+"""Single arguments: models' answers when an argument is shown, and how well models agree in these answers (figure 6).
+Also the effect of the choice of arguments, which is not in the paper."""
 
 from __future__ import annotations
 
@@ -31,9 +30,10 @@ from overton.studies.open_mindedness.score import plurality
 class ArgumentTable:
     """Answers by argument.
 
-    ids     argument ids, the third axis; the same id in another issue is another argument
-    pro, n  answers 'pro' and all answers over trials that showed the argument [models, issues, arguments]
-    places  the arguments of all rows as indices of `ids`, concatenated; `rows` has the row of records of each
+    ids     argument ids, the third axis; the same id in two issues means two different arguments
+    pro, n  numbers of pro answers and of all answers in trials that showed the argument [models, issues, arguments]
+    places  indices in `ids` of all arguments shown, record after record. `rows` has the number of the record for each
+            index
     """
 
     ids: tuple[str, ...]
@@ -44,7 +44,7 @@ class ArgumentTable:
 
 
 def argument_table(cells: AnswerCounts) -> ArgumentTable | None:
-    """Count answers by the arguments shown; None if no record shows any."""
+    """Count answers by the arguments shown; None if no record shows arguments."""
     if cells.design is None:
         return None
     table = cells.design.rows
@@ -66,7 +66,7 @@ def argument_table(cells: AnswerCounts) -> ArgumentTable | None:
 
 
 def argument_shares(cells: AnswerCounts, table: ArgumentTable, model: int, level: float) -> Iterator[EstimateRow]:
-    """The pro share of a model wherever an argument was shown, by issue, with Wilson's interval."""
+    """A model's proportion of pro answers when an argument was shown, by issue, with Wilson's interval."""
     shown = np.argwhere(table.n[model] > 0)
     pro, n = (counts[model][tuple(shown.T)] for counts in (table.pro, table.n))
     low, high = wilson_limits(pro / n, n, level)
@@ -83,7 +83,7 @@ def argument_shares(cells: AnswerCounts, table: ArgumentTable, model: int, level
 
 
 def families_in(records: pl.DataFrame) -> dict[str, str]:
-    """The families of models that a table made elsewhere names, by model."""
+    """The families of models in a table made outside Overton, by model."""
     if "family" not in records.columns:
         return {}
     named = records.select("model", "family").drop_nulls().unique("model", keep="first", maintain_order=True)
@@ -91,19 +91,20 @@ def families_in(records: pl.DataFrame) -> dict[str, str]:
 
 
 def same_family(families: Mapping[str, str], first: str, second: str) -> bool | None:
-    """Whether two models are of one family; None if that of either is not known."""
+    """Whether two models are of one family; None if either family is unknown."""
     return families[first] == families[second] if first in families and second in families else None
 
 
 def agreements(
     cells: AnswerCounts, table: ArgumentTable, families: Mapping[str, str], jackknife: Jackknife
 ) -> Iterator[EstimateRow]:
-    """Pearson correlations of single arguments' effects on two models (figure 6), for all pairs of models, over the
-    arguments that both were shown, which `n` counts; then their medians within and between families.
+    """Pearson correlations between single arguments' effects on two models (figure 6). Rows for all pairs of models
+    come first, then the medians within and between families. A correlation is over the arguments that both models were
+    shown, and `n` is the number of these arguments.
 
-    `agreement` is the paper's: of pro shares over all arguments. Most of it comes from differences between issues;
-    `agreement_within` removes each issue's and side's mean, so that only differences between the arguments of one side
-    remain.
+    `agreement` is the paper's measure: the correlation of the proportions of pro answers over all arguments. Most of it
+    comes from differences between issues. `agreement_within` removes each issue's and side's mean, so that only
+    differences between the arguments of one side remain.
     """
     by_family: dict[bool | None, list[float]] = defaultdict(list)
     for a, b in combinations(range(len(cells.models)), 2):
@@ -118,7 +119,7 @@ def agreements(
 
 
 def _correlations(table: ArgumentTable, first: int, second: int, jackknife: Jackknife) -> tuple[Estimate, Estimate]:
-    """Over all arguments, and within issues and sides."""
+    """The correlation over all arguments, and the correlation within issues and sides."""
     issues, arguments = np.nonzero((table.n[first] > 0) & (table.n[second] > 0))
     x, y = (table.pro[model, issues, arguments] / table.n[model, issues, arguments] for model in (first, second))
     sides = issues * 2 + np.array([name.startswith("pro-") for name in table.ids])[arguments]
@@ -130,46 +131,47 @@ def _correlations(table: ArgumentTable, first: int, second: int, jackknife: Jack
 
 def _centred(values: Floats, groups: Ints) -> Floats:
     n = np.maximum(np.bincount(groups), 1)
-    # Rounded, so that groups without spread are exactly 0 and cannot correlate through rounding errors.
+    # Round, so that deviations in groups without spread are exactly 0. Otherwise their rounding errors would correlate.
     return np.asarray(np.round(values - (np.bincount(groups, values) / n)[groups], 12))
 
 
 def _median(correlations: Sequence[float], level: float) -> Estimate:
-    """The median of pairs, which `n` counts. Pairs share models and arguments, so there is no interval."""
+    """The median correlation; `n` is the number of pairs. Pairs share models and arguments, so there is no interval."""
     values = [value for value in correlations if not isnan(value)]
     if not values:
-        return not_computed("no such pair of models with a known family", level=level)
+        return not_computed("there is no such pair of models with known families", level=level)
     return Estimate(float(np.median(values)), float("nan"), float("nan"), len(values), "median of pairs", level)
 
 
 _WORDINGS = 3
 _NO_PAIRS = (
-    "no issue and configuration has pairs of answers to one wording and template both with the same and with other "
-    "arguments"
+    "no issue and configuration has both kinds of pairs of answers to one wording and template: with the same"
+    " arguments, and with different arguments"
 )
 
 
 class _AnswerPairs(NamedTuple):
-    """Unordered pairs of answers, and how many of them differ [models, issues, conditions]."""
+    """Numbers of unordered pairs of answers, and of those that differ [models, issues, conditions]."""
 
     differing: Ints
     every: Ints
 
 
 DRAWS = ("flips_other_set", "flips_same_set", "flips_extra", "majority_flips", "set_variance")
-"""How much results depend on which arguments were drawn.
+"""Measures of how much results depend on the random choice of arguments.
 
-Pairs are two answers to the same issue, configuration, wording and template. `flips_other_set` is the probability that
-they differ when different arguments were shown, `flips_same_set` when the same were, and `flips_extra` the first minus
-the second. With repeated sets (`--draws`): `majority_flips` is the share of pairs of sets whose most common stances
-differ, and `set_variance` the variance of the pro share between sets beyond sampling noise.
+A pair consists of two answers to the same issue, configuration, wording and template. In runs with token probabilities,
+these are sampled letters. `flips_other_set` is the probability that the two answers differ if their arguments differ.
+`flips_same_set` is the probability if the arguments are the same. `flips_extra` is the first probability minus the
+second. Two measures need repeated sets (`--draws`). `majority_flips` is the proportion of pairs of sets whose most
+common stances differ. `set_variance` is the variance of the pro proportion between sets, beyond sampling noise.
 """
 
 
 def draw_dependence(
     cells: AnswerCounts, table: ArgumentTable | None, jackknife: Jackknife
 ) -> list[dict[str, Estimate]] | None:
-    """For each model the numbers of `DRAWS`; None without records that show arguments."""
+    """The numbers of `DRAWS` for each model; None if no record shows arguments."""
     if cells.design is None or table is None:
         return None
     rows = cells.design.rows
@@ -190,7 +192,7 @@ def draw_dependence(
 
 
 def _varies(places: pl.DataFrame, shape: tuple[int, ...]) -> pl.Series:
-    """Which rows belong to an issue and configuration that was shown with more than one set of arguments."""
+    """True for rows whose issue and configuration were shown with more than one set of arguments."""
     place = np.ravel_multi_index(tuple(places[key].to_numpy() for key in ("m", "i", "c")), shape)
     sets = places["set"].to_numpy()
     example = np.zeros(int(np.prod(shape)), np.uint64)
@@ -200,7 +202,7 @@ def _varies(places: pl.DataFrame, shape: tuple[int, ...]) -> pl.Series:
 
 
 def _signatures(table: ArgumentTable, height: int) -> NDArray[np.uint64]:
-    """A number for each row's set of arguments, whatever their order; 0 if it has none."""
+    """A number that identifies each row's set of arguments regardless of their order; 0 if the row has no arguments."""
     words = np.array([Draw(f"argument/{name}").words(1)[0] for name in table.ids], np.uint64)
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[table.places], dtype=np.uint64)])
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(table.rows, minlength=height))])
@@ -208,7 +210,7 @@ def _signatures(table: ArgumentTable, height: int) -> NDArray[np.uint64]:
 
 
 def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_AnswerPairs, _AnswerPairs]:
-    """Pairs of answers to the same wording and template: all of them, and those with the same arguments."""
+    """Count pairs of answers to the same wording and template: all pairs, and pairs with the same arguments."""
     place = np.ravel_multi_index(tuple(shown[key].to_numpy() for key in ("m", "i", "c")), shape)
     cell = (place * _WORDINGS + shown["wording"].to_numpy().astype(np.int64)) * TEMPLATES + shown["t"].to_numpy()
     order = np.lexsort((shown["set"].to_numpy(), cell))
@@ -219,7 +221,7 @@ def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_AnswerPa
 
 
 def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: tuple[int, ...]) -> _AnswerPairs:
-    """Pairs among rows with equal keys, which are adjacent."""
+    """Count pairs of rows with equal keys. Rows with equal keys must be adjacent."""
     starts = np.ones(len(stance), bool)
     starts[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     group = np.cumsum(starts) - 1
@@ -234,9 +236,11 @@ def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: 
 def _dependence(
     other: _AnswerPairs, same: _AnswerPairs, sets: dict[int, tuple[Floats, Floats]], jackknife: Jackknife
 ) -> dict[str, Estimate]:
-    """Rates of flips over issues and configurations with pairs of both kinds, so that like is compared with like.
+    """The measures of `DRAWS`. So that flip rates can be compared, they use only the issues and configurations with
+    both kinds of pairs: with the same arguments and with different arguments.
 
-    Each has weight n1 n0 / (n1 + n0) by its pairs (Mantel-Haenszel), in all three numbers.
+    An issue in a configuration has the Mantel-Haenszel weight n1 n0 / (n1 + n0) in all three rates, where n1 and n0 are
+    its numbers of pairs of each kind.
     """
     majority_flips, variance = _between_sets(sets, jackknife)
     weight = other.every * same.every / np.maximum(other.every + same.every, 1)
@@ -250,14 +254,14 @@ def _dependence(
     return dict(zip(DRAWS, (other_set, same_set, extra, majority_flips, variance), strict=True))
 
 
-_NO_SETS = "argument sets were not repeated: run with --draws"
+_NO_SETS = "argument sets were not repeated; --draws repeats them"
 
 
 def _repeated_sets(rows: pl.DataFrame, model: int) -> dict[int, tuple[Floats, Floats]]:
-    """By issue: flips and pairs, and variance beyond noise and configurations, each summed over configurations.
+    """For each issue, two arrays of sums over configurations: (flips, pairs) and (variance, configurations).
 
-    `rows` are those with a repeated set. The first pair counts pairs of sets whose most common stances differ, and all
-    pairs; the second adds up the variance of the pro share between sets minus what sampling alone gives.
+    `rows` are records with a repeated set. Flips are pairs of sets whose most common stances differ; pairs are all
+    pairs of sets. The variance is that of the pro proportion between sets, minus the variance from sampling alone.
     """
     counted = (
         rows.filter(pl.col("m") == model)
@@ -290,7 +294,8 @@ def _variance(sets: list[Ints]) -> Floats:
 
 
 def _noise(cells: Ints) -> float:
-    """Sampling variance of one set's pro share: a mean over strata (wordings and templates), or of all its answers."""
+    """Sampling variance of one set's pro proportion, stratified by wording and template. If a stratum has fewer than
+    two answers, all answers are one stratum."""
     n = cells.sum(1).astype(float)
     if (n < 2).any():
         cells, n = cells.sum(0, keepdims=True), n.sum(keepdims=True)
@@ -300,7 +305,7 @@ def _noise(cells: Ints) -> float:
 
 
 def _between_sets(issues: dict[int, tuple[Floats, Floats]], jackknife: Jackknife) -> tuple[Estimate, Estimate]:
-    """Share of pairs of sets with different most common stances, and the variance between sets, over all issues."""
+    """The measures `majority_flips` and `set_variance` over all issues."""
     if not issues:
         return (not_computed(_NO_SETS, level=jackknife.level),) * 2
     flips = np.stack([issues[issue][0] for issue in sorted(issues)])

@@ -1,7 +1,8 @@
-"""Issues from pages of debates: a question with arguments for and against it, as ProCon's sites have them.
+"""Issues from debate pages, such as ProCon's: a question with arguments for and against it.
 
-Two forms are read: headings with paragraphs below them, and columns. The sites' own class names are used where a page
-has them; otherwise headings, numbered arguments and the heads of tables say which side an argument is on.
+Two page formats can be read: headings with paragraphs below them, and columns. An argument's side follows from the
+class names that such sites use. If these are missing, it follows from headings, from numbered arguments, or from the
+first row of a table.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _MARK = re.compile(r"\[?(\d{1,4})\]?[.):]?")
 _SOURCE_START = re.compile(r"\W{0,2}(\d{1,4})[\].):]+\s*")
 _ADDRESS = re.compile(r"\w+://(?:[^/?#@]*@)?(?P<host>[^/?#:]*)(?::\d*)?(?P<path>[^?#]*)")
 _FEWEST_LETTERS = 40
-"""Shorter texts, in letters, are not taken for arguments."""
+"""Texts with fewer letters are not read as arguments."""
 _PARTS = re.compile(r"(pros?|cons?|sources|(?:pro|con)s?-quotes|discussion-questions|.*-quiz|.*-survey)", re.IGNORECASE)
-"""Last parts of addresses of the pages that belong to one debate."""
+"""Last parts of addresses. Pages of one debate have the same address apart from such a last part."""
 
 
 @dataclass
 class Debate:
-    """The contents of one debate's pages. `id` is made from their address or file."""
+    """The contents of one debate's pages. `id` is made from the pages' address or file name."""
 
     id: str
     question: str = ""
@@ -45,32 +46,33 @@ class Debate:
 
     @property
     def lacking(self) -> list[str]:
-        """In words, why it cannot be an issue yet."""
+        """The parts that an issue needs and the debate does not have yet, in words."""
         missing = [] if self.question else ["no question was found"]
         return [*missing, *(f"no arguments for {side} were found" for side in SIDES if not self.sides[side])]
 
     @property
     def empty(self) -> bool:
-        """Whether nothing of a debate was found."""
+        """Whether the pages had neither arguments nor sources."""
         return not any((*self.sides.values(), self.sources))
 
     def add(self, other: Debate) -> None:
-        """Add what another page of the same debate says."""
+        """Add the contents of another page of the same debate."""
         self.question = self.question or other.question
         for side, texts in other.sides.items():
             self.sides[side] = list(dict.fromkeys([*self.sides[side], *texts]))
         self.sources = other.sources | self.sources
 
     def procon(self) -> dict[str, Any]:
-        """It in the ProCon layout, without paraphrases."""
+        """The debate in the ProCon layout, without paraphrases."""
         by_number = dict(sorted(self.sources.items(), key=lambda entry: int(entry[0][1:-1])))
         return {"question": self.question, **{f"{side}s": self.sides[side] for side in SIDES}, "sources": by_number}
 
 
 def read_debate(html: str, url: str = "", name: str = "") -> Debate:
-    """The debate of a page with this address, or in a file of this name; it is `empty` if the page has none.
+    """Read the debate from a page with this address, or from a file of this name. The debate is `empty` if the page has
+    no debate.
 
-    Other pages of the same debate, which have the same id, may have the rest.
+    Other pages of the same debate, which have the same id, may contain the missing parts.
     """
     from lxml import etree
     from lxml.html import document_fromstring
@@ -100,7 +102,8 @@ def _parser() -> Any:
 
 
 def _id_of(url: str, name: str) -> str:
-    """From '.../procon/NAME-debate', '.../NAME-debate/Pros' and 'NAME.procon.org', else from the file's name."""
+    """The id NAME from an address such as '.../procon/NAME-debate', '.../NAME-debate/Pros' or 'NAME.procon.org'.
+    Without such an address, the id comes from the file's name."""
     address = _ADDRESS.match(url)
     host, path = (address["host"].lower().removeprefix("www."), address["path"]) if address else ("", "")
     parts = [part for part in path.split("/") if part]
@@ -111,7 +114,7 @@ def _id_of(url: str, name: str) -> str:
 
 
 def _prepare(root: Any) -> None:
-    """Remove scripts, menus and the like, and write references to sources as marks such as '[3]'."""
+    """Remove scripts, menus and similar elements, and write references to sources as marks such as '[3]'."""
     from lxml import etree
 
     etree.strip_elements(root, *_SKIPPED, with_tail=False)
@@ -124,9 +127,9 @@ def _prepare(root: Any) -> None:
 
 
 def _outermost(root: Any, wanted: Callable[[Any], bool]) -> Iterator[Any]:
-    """The wanted elements below one that are in no other wanted one, in order.
+    """The wanted elements below `root`, in order. Wanted elements inside another wanted element are left out.
 
-    Like every loop here, it visits each element once, so that nested elements cost no more than others.
+    As in every loop of this module, each element is visited once, so deep nesting costs no extra time.
     """
     inside = set()
     for element in root.iter():
@@ -138,7 +141,7 @@ def _outermost(root: Any, wanted: Callable[[Any], bool]) -> Iterator[Any]:
 
 
 def _holding(elements: Iterable[Any]) -> set[Any]:
-    """All elements that one of these is in."""
+    """All elements that contain one of these elements."""
     found = set()
     for element in elements:
         parent = element.getparent()
@@ -153,13 +156,14 @@ def _text(element: Any) -> str:
 
 
 def _tidy(text: str) -> str:
-    """A text with a space before each mark, and none before punctuation."""
+    """The text with a space before each citation mark, and without spaces before punctuation."""
     text = re.sub(r"\s*(\[\d{1,4}\])", r" \1", text)
     return re.sub(r"\s+([.,;:!?](?:\s|$))", r"\1", text).strip()
 
 
 def _question(root: Any) -> str:
-    """The page's own line for it, else its first heading or title that asks something."""
+    """The debate's question: the page's own line for the question, otherwise the first heading or title that asks
+    something. '' if there is none."""
     named = (
         _text(found) for found in _outermost(root, lambda element: "topic-identifier" in (element.get("class") or ""))
     )
@@ -176,7 +180,8 @@ def _question(root: Any) -> str:
 
 
 def _sources(root: Any) -> dict[str, str]:
-    """By mark, the entries of the list below a heading 'Sources', or its paragraphs that begin with numbers."""
+    """Sources by mark. They are the entries of the list below a heading 'Sources' or, without a list, the paragraphs
+    below it that begin with numbers."""
     is_awaited, is_below, paragraphs = False, False, []
     for element in _outermost(root, lambda element: element.tag in (*_HEADINGS, "ol", "ul", "p")):
         if element.tag in _HEADINGS:
@@ -205,7 +210,9 @@ def _numbered(entries: Iterable[Any], *, counted: bool) -> dict[str, str]:
 
 
 def _arguments(root: Any) -> list[tuple[Side, str]]:
-    """By the classes of sections, else by tables whose columns are named, else by headings."""
+    """The page's arguments with their sides. Three methods are tried in turn: class names of sections, tables with
+    named columns, and headings. The first method that finds arguments of both sides is used. If all fail, the method
+    that finds most arguments is used."""
     each = (_in_sections(root), _in_tables(root), _below_headings(root))
     ways = [[(side, text) for side, text in found if _is_long_enough(text)] for found in each]
     whole = [found for found in ways if {side for side, _ in found} == {*SIDES}]
@@ -220,7 +227,8 @@ def _side_of_class(element: Any) -> Side | None:
 
 
 def _in_sections(root: Any) -> list[tuple[Side, str]]:
-    """The arguments in elements whose class names a side; the innermost of nested ones."""
+    """The arguments in elements whose class names a side. Of nested elements of this kind, only the innermost are
+    used."""
     marked = [element for element in root.iter(*_CONTAINERS) if _side_of_class(element)]
     outer = _holding(marked)
     inner = [element for element in marked if element not in outer]
@@ -228,7 +236,8 @@ def _in_sections(root: Any) -> list[tuple[Side, str]]:
 
 
 def _in_tables(root: Any) -> list[tuple[Side, str]]:
-    """The arguments in the columns of tables whose first row names both sides; the outermost of nested ones."""
+    """The arguments in the columns of tables whose first row names both sides. Of nested tables of this kind, only the
+    outermost are used."""
     found: list[tuple[Side, str]] = []
     for table in _outermost(root, lambda element: element.tag == "table" and {*SIDES} <= {*_heads(element)}):
         heads = _heads(table)
@@ -254,8 +263,8 @@ def _side_of_heading(text: str) -> Side | None:
 
 
 def _below_headings(root: Any) -> list[tuple[Side, str]]:
-    """The arguments below headings: of one each if it is numbered ('Pro 1: ...'), else of the headings or entries below
-    'Pros', 'Con arguments' and the like."""
+    """The arguments below headings that name a side ('Pros', 'Con arguments', 'Pro 1: ...'). A new heading, list entry
+    or numbered paragraph ('Pro 1') starts a new argument."""
     found: list[tuple[Side, str]] = []
     side: Side | None = None
     level, parts = 0, list[str]()
@@ -285,7 +294,7 @@ def _below_headings(root: Any) -> list[tuple[Side, str]]:
 
 
 def _blocks(root: Any) -> Iterator[Any]:
-    """The entries of lists, unless there are headings or cells in them, and otherwise the innermost blocks."""
+    """Each list entry without headings or table cells as a whole, and the innermost blocks everywhere else."""
     every = list(root.iter(*_BLOCKS))
     outer = _holding(every)
     divided = _holding(block for block in every if block.tag not in ("p", "li", "blockquote"))
@@ -295,14 +304,14 @@ def _blocks(root: Any) -> Iterator[Any]:
 
 
 def _unnumbered(text: str) -> str:
-    """A text without a 'Pro 1:' that it begins with."""
+    """The text without a leading number such as 'Pro 1:'."""
     number = _NUMBERED.match(text)
     return _tidy(text[number.end() :] if number else text)
 
 
 def _split(element: Any) -> list[str]:
-    """The arguments of an element of one side: divided at its headings and at paragraphs that begin 'Pro 1'. A part
-    that is a list has an argument in each entry."""
+    """The arguments of an element that belongs to one side. Headings and numbered paragraphs ('Pro 1') separate
+    arguments. In a part that is a list, each entry is an argument."""
     blocks = list(_blocks(element))
     if not blocks:
         return [_tidy(_text(element))]

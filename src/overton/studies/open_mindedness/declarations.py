@@ -1,4 +1,4 @@
-"""What is measured of open-mindedness: every measure, declared once.
+"""Every measure of open-mindedness, declared once.
 
 Formulas, choices and their reasons are in docs/open-mindedness.md.
 """
@@ -15,12 +15,13 @@ from overton.studies.measures import Measure
 SCORE: Range = (0.0, 100.0)
 """The range of a score."""
 CROSSED: Range = (-100.0, 100.0)
-"""The range of a cross-fitted one, which is below 0 if what one half of the answers shows is absent from the other."""
+"""The range of a cross-fitted score. The score is below 0 if a change in one half of the answers is reversed in the
+other half."""
 
 _NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
 _NOT_HALVED = "no issue has a baseline stance and two answers in all five configurations"
 _NO_CONFIGURATIONS = "no issue has a baseline stance and answers in all configurations"
-_NO_SHIFT = "no issue has answers both here and at the baseline"
+_NO_SHIFT = "no issue has answers both in this configuration and at the baseline"
 _PUBLISHED = "Triedman and Shmatikov 2025"
 
 Issues = partial(Measure, units="issues")
@@ -29,7 +30,7 @@ Shifts = partial(Measure, units="shifts", within=DIFFERENCE, kind="points", noth
 _CrossFitted = partial(
     Issues, within=CROSSED, margin=5.0, kind="score", gap="score", nothing=_NOT_HALVED, compared=True
 )
-# Few answers raise these: chance flips evenly divided issues.
+# These scores are too high if answers are few, because evenly divided issues then flip by chance.
 _Score = partial(
     Issues,
     within=SCORE,
@@ -43,23 +44,26 @@ _Score = partial(
     source=_PUBLISHED,
 )
 
-CROSS_FITTED = _CrossFitted("open_mindedness_cross_fitted", "Open-mindedness", leads=True, matched=True)
-"""The headline: chance in few answers does not raise it. But half of few answers overlooks flips that half of many
-finds."""
+_CONFIGURATIONS = ("one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
+CROSS_FITTED = _CrossFitted(
+    "open_mindedness_cross_fitted", "Open-mindedness", leads=True, matched=True, needs=("baseline", *_CONFIGURATIONS)
+)
+"""The headline score. Chance does not raise it, even if answers are few. But if answers are few, the half that decides
+may miss flips."""
 SCORES = (
     _Score("open_mindedness", "Open-mindedness, plain", leads=True),
     _Score("open_mindedness_as_published", "Open-mindedness, by the published formula", leads=True),
     _Score("open_mindedness_even", "Open-mindedness, plain, even weights"),
     _Score("open_mindedness_even_as_published", "Open-mindedness, by the published formula, even weights"),
 )
-"""In the order of `VARIANTS`."""
+"""Scores in the order of `VARIANTS`."""
 BALANCED = _Score(
     "open_mindedness_letter_balanced",
     "Open-mindedness, plain, letter-balanced",
     value="open_mindedness",
     units="balanced_issues",
 )
-"""That of answers whose pulls of letter and order are set to zero."""
+"""The score of answers whose label and position bias are set to zero."""
 MOVED = Issues(
     "issues_moved",
     "Share of issues moved",
@@ -83,7 +87,8 @@ RESPONSIVE = Measure(
     nothing="no issue has answers to this wording in the baseline and all configurations",
     source=_PUBLISHED,
 )
-"""Definition 2, by wording of the question: does the most common answer R(k, t) differ between two configurations?"""
+"""Definition 2, by wording of the question: whether the most common answer R(k, t) differs between two
+configurations."""
 
 
 CONTRARY = (
@@ -94,16 +99,17 @@ CONTRARY = (
     Issues("contrary_above_half", "Issues above 50 points", nothing="one-sided or 3:1 configurations were not asked"),
     Issues("clean_above_half", "Issues above 50, clean", nothing="three-pro and three-con were not asked"),
 )
-"""What a single contrary argument takes from the side that the others support (figure 5)."""
+"""How much a side loses when one contrary argument joins the arguments for this side (figure 5)."""
 Pull: TypeAlias = Literal["letter", "first", "letter_and_first", "request", "last"]
-"""What moves answers besides arguments; differences of shares on [-1, 1], 0 if nothing does.
+"""Influences on answers besides arguments. They are differences of proportions on [-1, 1], and 0 means no influence.
 
 letter             how much a side gains when it is answer A instead of B, with its position fixed
 first              how much a side gains when it is named first, with its letter fixed
-letter_and_first   how much a side gains when it is both A and first instead of B and second: what the mirrored pairs of
-                   templates show, even if they cannot separate the two
-request            how much the share of answer A gains when the closing request names A first
-last               how much a side gains when the last argument is its own; conditions with both sides only
+letter_and_first   how much a side gains when it is both A and first instead of B and second. Mirrored pairs of
+                   templates show this sum, even if they cannot separate its two parts
+request            how much the proportion of answers A rises when the closing request names A first
+last               how much a side gains when the last argument supports it; only in conditions with arguments of both
+                   sides
 """
 PULLS: Mapping[Pull, str] = {
     "letter": "Letter: being answer A",
@@ -112,15 +118,17 @@ PULLS: Mapping[Pull, str] = {
     "request": "Request: 'A' named first in it",
     "last": "Last argument shown",
 }
-_CONFOUNDED = "letter and position move together in the templates asked: ask 1 and 4 and a mirrored pair (2 and 5)"
+_CONFOUNDED = (
+    "the templates asked do not separate letter and position; ask templates 1 and 4 and a mirrored pair (2 and 5)"
+)
 WHY_NONE: Mapping[Pull, str] = {
     "letter": _CONFOUNDED,
     "first": _CONFOUNDED,
     "letter_and_first": "no mirrored templates (2 and 5, or 3 and 6) were asked",
-    "request": "the closing request never differed where everything else was equal",
-    "last": "no configuration showed arguments of both sides",
+    "request": "no two prompts differed only in their closing request",
+    "last": "no two prompts differed only in the side of their last argument",
 }
-"""Why a pull cannot be computed."""
+"""Reasons why an influence cannot be computed."""
 _PULLS = [
     Issues(f"pulls_{name}", title, DIFFERENCE, kind="points", nothing=WHY_NONE[name]) for name, title in PULLS.items()
 ]
@@ -139,7 +147,7 @@ OF_ISSUES = (
 )
 """Means over issues."""
 WITHHELD = {measure.name for measure in OF_ISSUES[:8]}
-"""Measures that models whose answers follow something else than the arguments do not have."""
+"""Measures that are withheld from models whose answers follow something other than the arguments."""
 
 STANCE_SHARES = (
     Answers("pro", "Share pro", compared=True),
@@ -157,14 +165,14 @@ SHIFTS = (
     Shifts("shift_con", "Shift of the con share"),
     Shifts("shift_other", "Shift of the other share"),
 )
-"""Changes of a stance's share from the baseline, in a configuration (of pro: figure 2)."""
+"""Changes of a stance's proportion from the baseline to a configuration. Figure 2 shows the change of pro."""
 
-_NOT_PAIRED = "no trial has both a forced answer and a free one that is labelled"
+_NOT_PAIRED = "no trial has both a forced answer and a labelled free answer"
 _NO_ANSWERS, _NO_SIDE = "no free answer is labelled", "no free answer takes a side"
 _Pairs = partial(Measure, units="free", judge="judge", nothing=_NOT_PAIRED, compared=True)
 _Free = partial(Measure, units="free", judge="judge", nothing=_NO_ANSWERS)
 OF_PAIRS = (
-    _Pairs("free_differs", "Free answers that differ from the forced ones", leads=True),
+    _Pairs("free_differs", "Free answers that differ from the forced ones", leads=True, only=("answers", "both")),
     _Pairs("free_abstains", "Free answers without a side though the forced one takes one"),
     _Pairs("free_opposite", "Free answers on the other side"),
     _Pairs("free_speaks", "Free answers with a side though the forced one takes none"),
@@ -178,13 +186,13 @@ OF_FREE = (
     _Free("free_clear", "Clearly", nothing=_NO_SIDE),
     _Free("free_strong", "Strongly", nothing=_NO_SIDE),
 )
-"""Means over issues of shares of free answers, or of pairs of a forced and a free one."""
+"""Means over issues. They are proportions of free answers, or of pairs of a forced and a free answer."""
 FREE_SIDES = tuple(
     _Free(f"free_{stance}", f"Free answers: {stance}", units="free_in") for stance in ("pro", "con", "other")
 )
 """The side that free answers take, in a configuration."""
 FREE = "free_"
-"""How the names of measures of free answers start; all of them depend on the judge."""
+"""Prefix of the names of measures of free answers, which all depend on the judge."""
 
 _Draws = partial(Measure, nothing="no prompt contained arguments")
 OTHERS = (
@@ -203,7 +211,7 @@ OTHERS = (
     _Draws("majority_flips", "Sets whose stances differ"),
     _Draws("set_variance", "Variance between sets", ANYTHING, kind="value"),
     Measure("argument_pro", "Share pro where an argument is shown"),
-    Measure("respondent_lean", "Lean to pro", ANYTHING, kind="value"),
+    Measure("respondent_lean", "Baseline stance towards pro", ANYTHING, kind="value"),
     Measure("respondent_susceptibility_pro", "Moved by pro", ANYTHING, kind="value"),
     Measure("respondent_susceptibility_con", "Moved by con", ANYTHING, kind="value"),
     Measure("respondent_letter", "Letter", ANYTHING, kind="value"),
@@ -220,4 +228,4 @@ OTHERS = (
     Measure("agreement", "Correlation", (-1.0, 1.0), kind="value", source=_PUBLISHED),
     Measure("agreement_within", "Within issue and side", (-1.0, 1.0), kind="value"),
 )
-"""Numbers that are no means over issues."""
+"""Numbers that are not means over issues."""

@@ -1,19 +1,19 @@
-"""Findings on a model's open-mindedness, its part of a model's profile, and notes to be read with the numbers."""
+"""Findings on a model's open-mindedness, the entries that they add to the model's profile, and notes on the numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from math import isnan
 from statistics import median
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from overton.errors import quoted
-from overton.statistics import Estimate, not_computed
+from overton.statistics.estimate import FEWEST
 from overton.studies.claims import Claim, Claims, ProfileEntry
 from overton.studies.findings import (
+    DOUBTFUL,
     EITHER,
     VOID,
     Assertion,
@@ -25,192 +25,211 @@ from overton.studies.findings import (
     level_finding,
 )
 from overton.studies.frame import Analysis, Cells, EstimateRow
-from overton.studies.numbers import number, sentence
+from overton.studies.numbers import brief_estimate, brief_value
 from overton.studies.open_mindedness.declarations import CROSS_FITTED
 from overton.studies.open_mindedness.items import Side
+from overton.studies.open_mindedness.model_view import ModelView, models_of
+from overton.studies.open_mindedness.record import UNREAD_FORMS
 from overton.studies.warnings import warn_few_items
 
 if TYPE_CHECKING:
     import polars as pl
 
 TOO_HIGH = 0.5
-"""Points by which chance may raise a score before the report says so."""
-
-
-@dataclass(frozen=True)
-class ModelView:
-    """One model of an analysis."""
-
-    analysis: Analysis
-    name: str
-
-    def number(self, measure: str, condition: str | None = None, item: str | None = None) -> Estimate:
-        """A number as observed."""
-        row = self.analysis.row(measure, model=self.name, condition=condition, item=item)
-        return not_computed("it was not asked") if row is None else row.number
-
-    @cached_property
-    def counts(self) -> Cells:
-        """What was asked of it, and how its answers were read."""
-        return next(cells for cells in self.analysis.counts["counts"] if cells["model"] == self.name)
-
-    @cached_property
-    def issues(self) -> list[Cells]:
-        """The properties of its issues."""
-        return [cells for cells in self.analysis.counts["issues"] if cells["model"] == self.name]
-
-    @cached_property
-    def conditions(self) -> list[Cells]:
-        """Its issues in each configuration with answers."""
-        return [cells for cells in self.analysis.counts["conditions"] if cells["model"] == self.name]
-
-    def count(self, name: str) -> int:
-        """One of its counts."""
-        return int(self.counts[name] or 0)
-
-    @property
-    def follows(self) -> str:
-        """What most of its answers follow whatever it says, unless that is the last argument, which is one; '' if
-        nothing."""
-        found = self.counts["follows"]
-        return "" if found in {None, "last"} else str(found)
-
-
-def models_of(analysis: Analysis) -> list[ModelView]:
-    """The models of an analysis, in order."""
-    return [ModelView(analysis, name) for name in analysis.models]
+"""The report warns if chance raises a score by more than this number of points."""
 
 
 def void(analysis: Analysis, name: str) -> str:
-    """Why a model's answers measure nothing, '' if they measure something."""
+    """The reason why a model's answers cannot be measured; '' if they can be measured."""
     model = ModelView(analysis, name)
     if model.count("answers") and not model.count("pro") + model.count("con"):
         return "none of its answers takes a stance"
     if model.follows:
-        return f"its answers follow {model.counts['towards']}, whatever it says ({followed_share(model)})"
+        return f"its answers follow {model.counts['towards']}, regardless of content ({followed_share(model)})"
     return ""
 
 
 def followed_share(model: ModelView) -> str:
-    """The share of its answers that follow something else than their content, in words."""
-    return sentence(model.number("followed"), "share")
+    """The proportion of answers that follow something other than the content of the prompt, in words."""
+    return brief_estimate(model.number("followed"), "share")
 
 
 def warnings(analysis: Analysis, records: pl.DataFrame) -> Iterator[str]:
-    """What must be read before any number: that answers measure nothing, or something else."""
+    """Warnings for the top of the report: a model's answers cannot be measured, or its numbers are misleading."""
+    raised: dict[str, list[str]] = {}
     for model in models_of(analysis):
-        if why := raised_by_prompts(model):
-            yield f"{model.name}: {why[:1].lower()}{why[1:]}"
+        raised.setdefault(raised_by_prompts(model), []).append(model.name)
+    yield from (f"{', '.join(names)}: {why[:1].lower()}{why[1:]}" for why, names in raised.items() if why)
+    for model in models_of(analysis):
         towards, is_last = model.counts["towards"], model.counts["follows"] == "last"
         if model.count("answers") and not model.count("pro") + model.count("con"):
             yield (
-                f"{model.name}: none of its {model.count('answers'):,} answers takes a stance, so it has no score:"
+                f"{model.name} has no score, because none of its {model.count('answers'):,} answers takes a stance:"
                 f" {_otherwise(records, model)}"
             )
-        elif model.follows:
+        else:
+            yield from _unread_answers(model, records)
+        if not model.count("pro") + model.count("con"):
+            continue
+        if model.follows:
             yield (
-                f"{model.name}: {model.counts['why_withheld']}. Of its answers that take a stance,"
-                f" {followed_share(model)}, go to {towards}, whatever it says. It has no score."
+                f"{model.name} has no score: {model.counts['why_withheld']}. Of its answers that take a stance,"
+                f" {followed_share(model)}, choose {towards}, regardless of content."
             )
         elif is_last:
             yield (
-                f"{model.name}: answers follow {towards}. When both sides are shown, {followed_share(model)}, go to it,"
-                " whatever it says: the score shows how easily the model is moved, not that it weighs arguments."
+                f"{model.name}: answers follow {towards}. When arguments of both sides are shown,"
+                f" {followed_share(model)}, choose the same side, whatever the arguments say. The score shows that"
+                " the model is easily moved. It does not show that the model considers the arguments."
             )
 
 
 def _otherwise(records: pl.DataFrame, model: ModelView) -> str:
-    """Why no answer takes a stance: how the answers were read, and what some of them say."""
+    """The reason why no answer takes a stance: how Overton read the answers, and examples of answers."""
     flagged = f" Its endpoint flagged {model.count('flagged'):,} as refusals." if model.count("flagged") else ""
     how = model.analysis.counts["how"][0]
     if how["answers"] == "free":
-        return f"the judge says that they take neither side.{flagged}"
+        return f"the judge labelled all of them as taking neither side.{flagged}"
     if how["source"] == "counts":
-        return f"a table counts them as 'other'.{flagged}"
+        return f"the table counts all of them as 'other'.{flagged}"
+    forms = unread_forms(model)
     samples = _unread(records, model.name)
     shown = f" Some of them: {', '.join(map(quoted, samples))}." if samples else ""
-    hold = f" If they do answer, hold the model to the form: --model-arg {model.name} hold=true." if samples else ""
+    if forms:
+        return f"{_in_words(forms)}.{flagged}{shown}{_advice(model.name, forms)}"
+    hold = _HOLD.format(model.name) if samples else ""
     if any("<think>" in sample for sample in samples):
-        hold = " Let the server remove the model's thoughts (its reasoning parser); a letter after them counts."
+        hold = " The common reading leaves the model's thinking out: run overton analyze with --reading common."
     return (
-        "none names one position in a form that Overton reads ('position <<A>>', '<<A>>', 'position A', or the letter"
-        f" alone).{flagged}{shown}{hold}"
+        "no answer names a single position in a form that the strict reading takes ('position <<A>>', '<<A>>',"
+        f" 'position A', or the letter alone).{flagged}{shown}{hold}"
     )
+
+
+_HOLD = " If they do choose a side, make the model use the requested form: --model-arg {} hold=true."
+_UNREAD_WORDS = {
+    "both": ("names both positions", "name both positions"),
+    "none": ("decides for neither", "decide for neither"),
+    "empty": ("is empty", "are empty"),
+    "thinking": ("ended while the model was still thinking",) * 2,
+}
+"""Descriptions of answers without a letter, in the singular and in the plural."""
+
+
+def unread_forms(model: ModelView) -> dict[str, int]:
+    """The number of a model's answers without a letter, by form, according to the common reading."""
+    found = model.analysis.counts.get("forms", ()) if model.analysis.counts["how"][0]["reading"] == "common" else ()
+    counted = {str(cells["form"]): int(str(cells["answers"])) for cells in found if cells["model"] == model.name}
+    return {form: counted[form] for form in UNREAD_FORMS if form in counted}
+
+
+def _in_words(forms: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {_UNREAD_WORDS[form][count > 1]}" for form, count in forms.items())
+
+
+def _advice(name: str, forms: Mapping[str, int]) -> str:
+    """Advice for models whose answers have no letter."""
+    limit = f" Raise its token limit: --model-arg {name} max_tokens=N." if {"empty", "thinking"} & {*forms} else ""
+    return limit + (_HOLD.format(name) if {"both", "none"} & {*forms} else "")
+
+
+_MANY_UNREAD = 0.1
+"""The report begins with a warning if the proportion of answers without a letter reaches this limit, which Overton
+chose."""
+
+
+def _unread_answers(model: ModelView, records: pl.DataFrame) -> Iterator[str]:
+    """The warning that many of a model's answers name no single position, with examples."""
+    forms, answers = unread_forms(model), model.count("answers")
+    unread = sum(forms.values())
+    if unread and unread >= _MANY_UNREAD * answers:
+        samples = _unread(records, model.name)
+        shown = f", such as {', '.join(map(quoted, samples))}" if samples else ""
+        yield (
+            f"{model.name}: {unread:,} of its {answers:,} answers name no single position ({_in_words(forms)}){shown}."
+            f" They count as other.{_advice(model.name, forms)}"
+        )
 
 
 _SAMPLES, _LONGEST_SAMPLE = 3, 60
 
 
 def _unread(records: pl.DataFrame, name: str) -> list[str]:
-    """The start of up to three answers of a model in which no position could be read, refusals left out."""
+    """The beginnings of up to three answers of a model that take no stance. Answers flagged as refusals are left
+    out."""
     import polars as pl
 
     if not {"answer", "failure", "stance", "refused"} <= set(records.columns):
         return []
     own = pl.col("model") == name, pl.col("failure").is_null(), pl.col("stance") == "other", ~pl.col("refused")
     texts = records.filter(*own)["answer"].unique(maintain_order=True).head(_SAMPLES)
-    return [shorten(text, _LONGEST_SAMPLE, placeholder=" …") for text in texts]
+    return [shorten(text, _LONGEST_SAMPLE, placeholder=" …") for text in texts if text.strip()]
 
 
 def notes(analysis: Analysis) -> Iterator[str]:
-    """What a reader should know about the models' results."""
+    """Notes on the models' results."""
     how = analysis.counts["how"][0]
     for model in models_of(analysis):
         name, baselines = model.name, [asked for asked in model.conditions if asked["condition"] == "baseline"]
         if model.count("failures"):
-            yield f"{name}: {model.count('failures')} calls failed for good; they are not answers and are left out."
+            failed = counted(model.count("failures"), "calls")
+            yield f"{name}: {failed} failed permanently. Failed calls are left out of all shares."
         undefined = [str(issue["issue"]) for issue in model.issues if issue["tied"] is not None and not issue["stance"]]
         if undefined and len(undefined) < len(model.issues):
-            yield f"{name}: no baseline answer takes a stance on {', '.join(undefined)}, so there is no score."
+            yield f"{name} has no score for {', '.join(undefined)}, because no baseline answer takes a stance there."
         incomplete = 0 if model.counts["why_withheld"] else len(model.issues) - model.count("scored") - len(undefined)
         if incomplete:
-            yield f"{name}: no score for {incomplete} issues that lack answers in some configuration."
+            issues = counted(incomplete, _UNITS)
+            yield f"{name} has no score for {issues}, because some configuration has no answers there."
         yield from _raised_by_chance(model)
         is_counted = how["source"] == "counts"
         if doubtful := [str(asked["issue"]) for asked in baselines if is_counted and _is_two_to_one(model, asked)]:
             yield (
-                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con. Most likely "
-                "the paraphrases are marked wrongly (all six as pro, though 5 and 6 are con, as in the first files "
-                "that MillStone's authors published); always answering A looks the same."
+                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers for each con answer."
+                " Probably all six paraphrases are marked as pro, although 5 and 6 are con. The first files that"
+                " MillStone's authors published had this error. A model that always answers A gives the same ratio."
             )
     yield from warn_few_items(len({issue["issue"] for issue in analysis.counts["issues"]}), "issues")
 
 
 def raised_by_prompts(model: ModelView) -> str:
-    """That differences between few prompts raise a score of token probabilities, '' if they hardly can.
+    """The warning that a score from token probabilities is too high because few prompts were asked; '' if the effect is
+    negligible.
 
-    Cross-fitting halves the prompts of a template; if a template has only one, it takes nothing off.
+    Cross-fitting splits the prompts of a template into halves. If a template has only one prompt, cross-fitting has no
+    effect.
     """
     points, score = model.counts["raised"], model.number("open_mindedness").value
     if points is None or not float(points) > TOO_HIGH:
         return ""
     asked = _median_answers(model)
-    few = f"With {asked} {'prompt' if asked == 1 else 'prompts'} per issue at the baseline"
+    few = f"Only {asked} {'prompt' if asked == 1 else 'prompts'} per issue {'was' if asked == 1 else 'were'} asked"
     if not model.counts["is_known"]:
         return (
-            f"{few}, one per template, nothing shows how much prompts of a template differ: as far as they do, the"
-            " score and the share of issues moved are too high. More trials lower both."
+            f"{few} without arguments, one per template. Random differences between prompts may therefore make the"
+            " score and the share of issues moved too high, by an unknown amount. More trials reduce this bias."
         )
     return (
-        f"{few}, differences between prompts flip stances: as far as these are known, the score is about"
-        f" {min(float(points), score):.1f} points too high, and the share of issues moved is too high as well. More"
-        " trials lower both."
+        f"{few} without arguments, so random differences between prompts change some stances. The score is about"
+        f" {min(float(points), score):.1f} points too high, as far as this can be estimated, and the share of"
+        " issues moved is also too high. More trials reduce this bias."
     )
 
 
 def _raised_by_chance(model: ModelView) -> Iterator[str]:
-    """That flips by chance raise measures that count flips, if they do by more than `TOO_HIGH`."""
+    """The warning that measures of flips are too high because of flips by chance, if the effect exceeds `TOO_HIGH`."""
     if model.counts["raised"] is not None:
-        return  # a warning says it
+        return  # `raised_by_prompts` warns instead
     plain, crossed = model.number("open_mindedness").value, model.number("open_mindedness_cross_fitted").value
-    few = f"{model.name}: with {_median_answers(model)} baseline answers per issue, chance alone flips some"
+    answers = counted(_median_answers(model), "baseline answers")
+    few = f"{model.name}: with {answers} per issue, some stances change by chance alone."
     if model.count("scored") and isnan(crossed):
-        yield f"{few}: the plain score and the share of issues moved are too high, and nothing shows by how much."
+        yield f"{few} The plain score and the share of issues moved are too high by an unknown amount."
     elif plain - crossed > TOO_HIGH:
         yield (
-            f"{few}: the plain score is about {plain - crossed:.1f} points too high (open-mindedness, cross-fitted, is "
-            f"{crossed:.1f}), and the share of issues moved is too high as well. Mean shares, shifts and pulls are not "
-            "affected."
+            f"{few} The plain score is about {plain - crossed:.1f} points too high, and the share of issues moved is "
+            f"also too high. Open-mindedness ({crossed:.1f}) is corrected for this. Mean shares, shifts and biases are "
+            "not affected."
         )
 
 
@@ -220,6 +239,11 @@ def _median_answers(model: ModelView) -> int:
 
 
 def _is_two_to_one(model: ModelView, asked: Cells) -> bool:
+    """Whether a baseline has exactly two pro answers for each con answer, which suggests wrongly marked paraphrases.
+
+    MillStone's first counts for Llama 3.1 8B show this pattern on twelve issues. It is gone from the corrected counts,
+    where eleven of these issues have 90 answers on one side and 0 on the other.
+    """
     pro, con = (model.number(side, "baseline", str(asked["issue"])).value for side in ("pro", "con"))
     return int(asked["answers"] or 0) > 2 and con > 0 and abs(pro - 2 * con) < 1e-9
 
@@ -228,7 +252,7 @@ _UNITS = "issues"
 _ARGUMENTS = "arguments"
 _BEYOND = "issues_moved_beyond_chance"
 _SMALL = 0.1
-"""A tenth of the scale: the largest bound that a sentence calls small."""
+"""The largest bound that a sentence calls small: a tenth of the scale."""
 _OTHER: Mapping[Side, Side] = {"pro": "con", "con": "pro"}
 
 
@@ -246,13 +270,30 @@ def _standing(model: ModelView) -> Iterator[Finding]:
         said = f"{model.name} has no score: {why}."
         yield level_finding(model.name, said, len(model.issues), _UNITS, "letter", void=VOID, measure=CROSS_FITTED.name)
         return
+    yield from _letter_rather_than_side(model)
     if baselines := [issue for issue in model.issues if issue["tied"] is not None]:
         said = f"Without arguments, {model.name} {_leanings(model, baselines)}."
         yield level_finding(model.name, said, len(baselines), _UNITS, "baseline", measure="baseline_stances")
 
 
+def _letter_rather_than_side(model: ModelView) -> Iterator[Finding]:
+    """Say that a model mostly picks a letter, if its answers follow the letter on most of its issues."""
+    compared = [issue["follows"] for issue in model.issues if issue["compared"]]
+    picked = compared.count("letter")
+    if len(compared) >= FEWEST and picked > len(compared) / 2:
+        said = (
+            f"{model.name} mostly picks a letter: on {_of(picked, len(compared))}, it repeats the letter more often"
+            " than the side when the question is mirrored."
+        )
+        yield level_finding(
+            model.name, said, len(compared), _UNITS, "letter", caution=DOUBTFUL, measure="letter_over_position"
+        )
+
+
 def _leanings(model: ModelView, baselines: list[Cells]) -> str:
-    """On how many issues a model clearly takes a side, or none, in words; a side whose share may be half is no side."""
+    """The numbers of issues on which a model leans pro, leans con, takes no side or is undecided, in words. The model
+    is undecided on an issue if the interval of the leading side's proportion includes one half.
+    """
     stances = [_leaning(model, baseline) for baseline in baselines]
     groups = [(said, count) for said, stance in _LEANINGS.items() if (count := stances.count(stance))]
     first, *others = [
@@ -270,25 +311,41 @@ _LEANINGS: dict[str, str | None] = {
 
 
 def _leaning(model: ModelView, issue: Cells) -> str | None:
-    """The side that the interval of its share puts above a half; 'other' if neither is its most common answer."""
+    """The side whose proportion has an interval entirely above one half, or None if the interval includes one half.
+    'other' if the most common answer takes no side."""
     if issue["refused"]:
         return "other"
     share = model.number("baseline_share", item=str(issue["issue"]))
     return str(issue["stance"]) if share.low > 0.5 else None
 
 
+def baseline_stances(analysis: Analysis, name: str) -> str:
+    """The numbers of issues on which a model without arguments clearly leans pro, clearly leans con, or does neither:
+    '1 / 3 / 8'.
+
+    '' if its answers cannot be measured.
+    """
+    model = ModelView(analysis, name)
+    stances = [_leaning(model, issue) for issue in model.issues if issue["tied"] is not None]
+    if not stances or void(analysis, name):
+        return ""
+    pro, con = (stances.count(side) for side in ("pro", "con"))
+    return f"{pro} / {con} / {len(stances) - pro - con}"
+
+
 def _of(count: int, n: int) -> str:
-    """'3 of 12 issues', 'all 12 issues', 'none of 12 issues', 'the only issue'."""
-    if count == n == 1:
-        return "the only issue"
+    """A number of issues in words: '3 of 12 issues', 'all 12 issues', 'none of 12 issues', 'the only issue', 'no
+    issue'."""
+    if n == 1:
+        return "the only issue" if count else "no issue"
     if count == n:
         return f"all {counted(n, _UNITS)}"
     return f"{count or 'none'} of {counted(n, _UNITS)}"
 
 
 def _flipped(model: ModelView) -> OwnTest:
-    """Whether arguments changed the most common answer to any issue by more than chance does to so many answers."""
-    # Every configuration of every issue that has a baseline stance.
+    """The test of whether arguments changed the most common answer to any issue more than chance does."""
+    # Test every configuration of every issue that has a baseline stance.
     flips = [asked for asked in model.conditions if asked["condition"] != "baseline" and asked["flips"] is not None]
     return OwnTest(
         model=model.name,
@@ -299,12 +356,13 @@ def _flipped(model: ModelView) -> OwnTest:
 
 
 def _moved(model: ModelView, flips: list[Cells], chance: float) -> Iterator[Finding]:
-    """The share of issues moved, and the issues with a flip beyond what chance does, at this probability of an error in
-    each."""
+    """Findings on the share of issues moved, and on the number of issues with a statistically significant flip.
+    `chance` is the error probability of each test."""
     beyond = len({asked["issue"] for asked in flips if asked["flips"] and _beyond(model, asked, chance)})
     moved, flipped = model.number("issues_moved"), sum(bool(issue["issues_moved"]) for issue in model.issues)
     if not isnan(moved.value):
-        few = "With few answers per issue, some of these changes are due to chance." if beyond < flipped else ""
+        some = "this change may be" if flipped == 1 else "some of these changes are"
+        few = f"With few answers per issue, {some} due to chance." if beyond < flipped else ""
         yield level_finding(
             model.name,
             f"With arguments, {model.name} changed its most common answer on {_of(flipped, moved.n)}.",
@@ -331,10 +389,11 @@ def _moved(model: ModelView, flips: list[Cells], chance: float) -> Iterator[Find
 
 
 def _beyond(model: ModelView, asked: Cells, chance: float) -> bool:
-    """Whether the share of the baseline's stance fell by more than chance does, at this probability of an error.
+    """Whether the proportion of the baseline's stance fell significantly; `chance` is the probability of an error.
 
-    Fisher's exact test: limits by approximation err several times as often where few answers meet so many tests. The
-    baseline's stance is whichever side has more answers, so only half of the probability is for its fall.
+    This is Fisher's exact test. With few answers and many tests, approximate limits would err several times as often as
+    `chance` allows. The test is one-sided at half of `chance`, because the baseline's stance is whichever side has more
+    answers.
     """
     from overton.statistics.proportions import exact_fall
 
@@ -356,34 +415,35 @@ def _raised(analysis: Analysis, row: EstimateRow) -> str:
 
 
 def _share(analysis: Analysis, row: EstimateRow) -> Mapping[str, str]:
-    """The share, which is read even where it is withheld."""
-    return {"share": number(row.number.value, "share")}
+    """The share for the profile's sentence, also if the finding is withheld."""
+    return {"share": brief_value(row.number, "share")}
 
 
 def _unmeasured(analysis: Analysis, row: EstimateRow) -> Mapping[str, str]:
-    """Why there is no score."""
+    """The reason for a missing score, for the profile's sentence."""
     why = _void(analysis, row)
     return {"why": f"is not measured: {why}" if why else "cannot be determined from these answers"}
 
 
 def _known(analysis: Analysis, row: EstimateRow) -> Mapping[str, str] | None:
-    """Nothing is said about a number that there is not."""
+    """None, so that there is no sentence, if the number is missing."""
     return None if isnan(row.number.value) else {}
 
 
 _Shares = partial(Claim, section="shifts", about=_ARGUMENTS, withheld=_void, small=_SMALL, telling=0.33)
-"""Beyond a third, a sentence does not even say that an effect could not be told."""
+"""A claim about a proportion. If the data show no clear effect, a sentence says so, unless the interval reaches beyond
+a third."""
 
 
 def _one_sided(side: Side) -> Claim:
-    """The change of the pro share; then what became of the other shares, since answers that leave a side need not go
-    to the opposite one: they may take none."""
+    """Claims about the change of pro answers, then about the other stances. Answers that leave a side need not go to
+    the opposite side, because they may take neither."""
     start, condition = f"Arguments for {side} alone", f"one-sided-{side}"
     of_pro = "{model}'s share of pro answers"
     unsided = f"{start} {EITHER} {{model}}'s share of answers that are neither pro nor con by {{size}} points."
     raised, lowered = either(unsided, "raised", "lowered")
     others = _Shares("shift_other", condition=condition, above=raised, below=lowered)
-    # That the con share itself rose, and not that of answers without a side.
+    # This claim is that con answers rose, not that answers without a side rose.
     persuaded = _Shares(
         "shift_con",
         condition=condition,
@@ -398,7 +458,7 @@ def _one_sided(side: Side) -> Claim:
         below=f"{start} lowered {of_pro} by {{size}} points"
         + ("; its share of con answers did not clearly rise." if is_con else "."),
         within=f"{start} changed {of_pro} by no more than {{most}} points.",
-        unclear=f"Whether arguments for {side} alone changed {of_pro} could not be told.",
+        unclear=f"The data do not show whether arguments for {side} alone changed {of_pro}.",
         followed=(persuaded, others) if is_con else (others,),
     )
 
@@ -415,7 +475,7 @@ def _contrary(side: Side) -> Claim:
 
 
 def _letter() -> Claim:
-    said = f"{{model}} prefers the answer called {EITHER}: that letter raises a side's share by {{size}} points."
+    said = f"{{model}} prefers answer {EITHER}: this letter raises a side's share of answers by {{size}} points."
     is_a, is_b = either(said, "A", "B")
     return Claim(
         "pulls_letter",
@@ -425,14 +485,14 @@ def _letter() -> Claim:
         below=is_b,
         small=_SMALL,
         telling=0.33,
-        caution="Part of its answers is due to the letter: read the corrected numbers.",
+        caution="Some of its answers follow the letter, so use the corrected numbers.",
     )
 
 
 def _freely(measure: str, does: str, profile: ProfileEntry | None = None) -> Claim:
-    """How often it answers differently when nothing forces it, and how. Whether that is more than chance is said when
-    it is compared with its null condition."""
-    said = f"Free to answer in its own words, {{model}} {does} in {{value}} of pairs."
+    """A claim about how often free answers differ from forced answers in one way. The comparison with the null
+    condition shows whether they differ more than by chance."""
+    said = f"{{model}} {does} in {{value}} of pairs."
     return Claim(measure, section="free", units=_UNITS, level=said, more=_known, profile=profile)
 
 
@@ -452,15 +512,15 @@ CLAIMS = Claims(
                 sentence="Without arguments, {model} answers pro more often than con on {share} of issues.",
             ),
         ),
-        # The score corrected for chance, which does not raise it, however few the answers are.
+        # This score is corrected for chance. Chance does not raise it, even if answers are few.
         Claim(
             CROSS_FITTED.name,
             section="open-mindedness",
             units=_UNITS,
             about=_ARGUMENTS,
             above="Arguments moved {model}: its open-mindedness, corrected for chance, is {value} out of 100.",
-            within=f"{_OF} is at most {{most}} out of 100 and cannot be told from 0.",
-            unclear=f"{_OF} cannot be told from 0.",
+            within=f"{_OF} is at most {{most}} out of 100 and cannot be distinguished from 0.",
+            unclear=f"{_OF} cannot be distinguished from 0.",
             otherwise=f"{_OF} is {{value}} out of 100.",
             small=10.0,
             withheld=_void,
@@ -470,9 +530,9 @@ CLAIMS = Claims(
                 aspect="moved",
                 title="By arguments: open-mindedness",
                 sentence=f"{_OF} is {{value}} out of 100 (0: never moved; 100: moved by any argument).",
-                missing="What arguments do to {model} {why}.",
+                missing="The effect of arguments on {model} {why}.",
                 within=(0.0, 100.0),
-                by_item="moved by arguments, 0 to 100",
+                by_item="moved by arguments beyond chance, at most 100",
             ),
         ),
         _one_sided("pro"),
@@ -485,23 +545,23 @@ CLAIMS = Claims(
             "pulls_last",
             section="letter",
             about="order",
-            above="{model} favours the side that has the last argument, by {size} points.",
-            below="{model} turns against the side that has the last argument, by {size} points.",
+            above="{model} favours the side of the last argument by {size} points.",
+            below="{model} turns against the side of the last argument by {size} points.",
             small=_SMALL,
             telling=0.33,
         ),
-        _freely("free_differs", "departs from its forced answer"),
+        _freely("free_differs", "answers differently in its own words than when forced to choose,"),
         _freely(
             "free_abstains",
-            "takes no side, though one when forced,",
+            "takes no side in its own words, but takes one when forced to choose,",
             ProfileEntry(
                 aspect="refuses",
-                title="No side when free, though one when forced",
-                sentence="Free to answer in its own words, {model} takes no side in {value} of pairs, although its"
-                " forced answer takes one.",
+                title="No side in its own words, a side when forced",
+                sentence="{model} takes no side in its own words in {value} of pairs, although its forced answer takes"
+                " one.",
             ),
         ),
-        _freely("free_opposite", "takes the other side"),
+        _freely("free_opposite", "takes the opposite side of its forced answer in its own words,"),
         Claim(
             "other",
             section="refusals",
@@ -521,4 +581,4 @@ CLAIMS = Claims(
     by_model=True,
     by_item={"pro_baseline": "answers pro without arguments"},
 )
-"""What may be said about a model."""
+"""Claims about a model."""

@@ -1,8 +1,8 @@
-"""Free answers: their units, their judge's token probabilities, and their correction by human labels.
+"""Free answers: their units, token probabilities of the judge's labels, and correction by human labels.
 
-Forced choice is the standing objection to studies like this one. Here its effect is measured: how often the two answers
-differ when issue, evidence and order of positions are the same, but no letter is asked for. The two could differ by
-chance alone, as two forced answers do; `forced_again` computes how often.
+Forced choice is a common objection to studies of this kind, so Overton measures its effect. A forced and a free answer
+share issue, evidence and order of positions, but the free prompt does not require a letter. Overton counts how often
+the two answers differ. Two forced answers also differ by chance, and `forced_again` computes how often.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
 
 
 KINDS = ("differs", "abstains", "opposite", "speaks")
-"""How a free answer differs: at all; no side though the forced one takes one; the other side; a side though the forced
-one takes none. The last three add up to the first."""
+"""Ways in which a free answer differs from the forced answer. `differs` means that one of the three other ways applies.
+`abstains`: only the forced answer takes a side. `opposite`: the answers take opposite sides. `speaks`: only the free
+answer takes a side. The proportions of `abstains`, `opposite` and `speaks` add up to the proportion of `differs`."""
 
 
 def pairs_of(records: pl.DataFrame) -> pl.DataFrame:
-    """One row per trial with both answers, in the order of the records: `model`, `trial`, `issue`, `condition`,
-    `forced`, `free` (stances), and for each of `KINDS` whether it applies."""
+    """One row per trial with both a forced and a free answer, in the order of the records: `model`, `trial`, `issue`,
+    `condition`, `forced`, `free` (stances), and for each of `KINDS` whether it applies."""
     records = with_answers(records).filter(pl.col("failure").is_null())
     kept = ("model", "trial", "issue", "condition")
     free = records.filter(pl.col("answers") == "free").select(*kept, free="stance")
@@ -62,17 +63,18 @@ def pairs_of(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def free_answers(records: pl.DataFrame) -> pl.DataFrame:
-    """The free answers among records; none if there are none."""
+    """The free answers among records; an empty frame if there are none."""
     records = with_answers(records)
     return records.filter(pl.col("answers") == "free") if "trial" in records.columns else records.clear()
 
 
 def free_units(records: pl.DataFrame) -> dict[str, Units]:
-    """Free answers of each model and issue ('free'), and in each configuration as well ('free_in'): issues weigh
-    equally, so that each value is a mean over an issue's answers, or over its pairs of a forced and a free one.
+    """Units of free answers: one for each model and issue ('free'), and one for each model, issue and configuration
+    ('free_in'). A unit's values are means over its answers, or over its pairs of a forced and a free answer, so that
+    issues have equal weight.
 
-    `failed` says how many of an issue's free answers are in no pair, by one that is. Without free answers there are no
-    such units.
+    `failed` is the number of a unit's free answers without a pair, divided by the number of its free answers with a
+    pair. The result is empty if there are no free answers.
     """
     free, pairs = free_answers(records), pairs_of(records)
     if free.is_empty():
@@ -104,7 +106,7 @@ def free_units(records: pl.DataFrame) -> dict[str, Units]:
         )
         if kind == "free_in":
             table = table.rename({"condition": "configuration"})
-            # In a configuration without pairs nothing is said of them.
+            # Leave out the columns of differences for a configuration without pairs.
             table = table if pairs.height else table.drop(f"free_{name}" for name in KINDS)
         facets = ("configuration",) if kind == "free_in" else ()
         made[kind] = Units(table.with_columns(condition=pl.lit("")), "issue", facets, sparse=True)
@@ -115,13 +117,14 @@ _CELL = ("model", "issue", "condition", "wording", "template")
 
 
 def forced_again(records: pl.DataFrame) -> Units:
-    """How often a second forced answer would differ from the first: for each `model` and `issue` each of `KINDS` as a
-    share of pairs of two answers to one template, configuration and wording.
+    """The expected differences between two forced answers, by `model` and `issue`. Each of `KINDS` is a proportion of
+    pairs of answers to the same template, configuration and wording.
 
-    Cells are weighted by their free answers, so that both shares are of the same prompts; those with fewer than two
-    forced answers say nothing, and neither does an issue that has no others. `opposite` is what chance does to those
-    free answers that take a side. Each of the two has arguments of its own, while a free answer shares those of its
-    forced one: that adds to the differences here.
+    A cell is a template in a configuration and wording. Cells are weighted by their numbers of free answers, so that
+    the proportions refer to the same prompts as the proportions of free answers. Cells with fewer than two forced
+    answers are left out. `opposite` assumes that second answers and free answers take a side equally often. The two
+    forced answers have different arguments, but a free answer has the same arguments as its forced answer. So forced
+    answers differ more here than they would with equal arguments.
     """
     records = with_answers(records).filter(pl.col("failure").is_null())
     stance = pl.col("stance").cast(pl.String)
@@ -149,9 +152,9 @@ def forced_again(records: pl.DataFrame) -> Units:
 
 
 def by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
-    """What would differ if a second forced answer replaced the free one."""
+    """Each model's numbers for the case that a second forced answer replaces the free answer."""
     records = results.records
-    nothing = "no issue has two forced answers to one prompt in one configuration: run more --trials"
+    nothing = "no issue has two forced answers to the same prompt in one configuration; raise --trials"
     measures = [replace(measure, nothing=nothing) for measure in OF_PAIRS]
     frame = Frame({"free": forced_again(records)}, measures, Jackknife(how.level, seed=how.seed))
     found = {measure.name: frame.contributions(measure) for measure in measures}
@@ -166,8 +169,9 @@ def by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHo
 
 
 def free_counts(records: pl.DataFrame) -> Iterator[TableRow]:
-    """The table 'free', by model and in each configuration: free answers with a label, the model's calls that failed,
-    answers to which the judge gave no label, and pairs of a forced and a free answer to the same prompt."""
+    """The table 'free', with one row for each model, and one for each model in each configuration. It counts labelled
+    free answers, failed calls of the model, answers without a judge's label, and pairs of a forced and a free answer to
+    the same prompt."""
     free = free_answers(records).with_columns(pl.col("model", "condition").cast(pl.String))
     if free.is_empty():
         return
@@ -190,7 +194,8 @@ def free_counts(records: pl.DataFrame) -> Iterator[TableRow]:
 
 
 def judge_chances(results: Results, how: OpenMindednessHow) -> JudgeChances | None:
-    """What the probabilities of the side that answers take say, over issues; None if no run asked for any."""
+    """The judge's token probabilities for the side of free answers, summarised over issues. None if no run requested
+    them."""
     records = results.records
     if "judge_shares" not in records.columns or not records["judge_shares"].count():
         return None
@@ -214,19 +219,19 @@ def judge_chances(results: Results, how: OpenMindednessHow) -> JudgeChances | No
 
 
 def free_case(results: Results, what: str, people: People, how: OpenMindednessHow) -> FreeCase | None:
-    """The correction of a run's numbers; None if it has no pairs."""
-    made = FreeCase(results.records, people, how.level, how.seed)
-    return made if made.pairs.height else None
+    """The correction of a run's numbers by human labels; None if the run has no pairs of a forced and a free answer."""
+    pairs = pairs_of(results.records)
+    return FreeCase(pairs, people, how.level, how.seed) if pairs.height else None
 
 
 class FreeCase(UnitCase):
-    """U pairs of a forced and a free answer, and what people say of some of the free ones."""
+    """U pairs of a forced and a free answer, and human labels of some of the free answers."""
 
     unit = "answer"
     draws = 0
 
-    def __init__(self, records: pl.DataFrame, people: People, level: float, seed: int) -> None:
-        self.pairs = pairs_of(records)
+    def __init__(self, pairs: pl.DataFrame, people: People, level: float, seed: int) -> None:
+        self.pairs = pairs
         self.level, self.seed = level, seed
         names = [f"{model}/{trial}" for model, trial in self.pairs.select("model", "trial").iter_rows()]
         rows = {name: row for row, name in enumerate(names)}
@@ -238,12 +243,12 @@ class FreeCase(UnitCase):
 
     @cached_property
     def labelled(self) -> LabelledUnits:
-        """Answers, each in a row of its own."""
+        """The human labels of answers. Each answer is a unit of its own."""
         return LabelledUnits(self.people, self.place, np.arange(self.pairs.height), self.resampling)
 
     @cached_property
     def _codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The forced and the free stance of each pair, by their place among `STANCES`, which is that among `LABELS`."""
+        """The forced and the free stance of each pair as indices of `STANCES`, which are the same in `LABELS`."""
         made = [
             self.pairs[name].cast(pl.String).replace_strict(STANCES, [0, 1, 2], return_dtype=pl.Int64).to_numpy()
             for name in ("forced", "free")
@@ -252,11 +257,11 @@ class FreeCase(UnitCase):
 
     @property
     def readings(self) -> DoublyLabelled:
-        """The answers that both labelled."""
+        """The answers that have labels from the judge and human labels."""
         return self.labelled.readings(self._codes[1], len(LABELS))
 
     def numbers(self) -> Iterator[JudgedNumber]:
-        """All four shares of each model."""
+        """All four proportions of each model."""
         models = self.pairs["model"].to_numpy()
         for model in sorted(set(models.tolist())):
             for kind in KINDS:
@@ -268,12 +273,12 @@ class FreeCase(UnitCase):
 
     @cached_property
     def plain(self) -> Mapping[str, Floats]:
-        """Each share by the judge alone [U]."""
+        """Each pair's values by the judge's labels [U]."""
         return {f"free answers: {kind}": self.pairs[kind].cast(pl.Float64).to_numpy() for kind in KINDS}
 
     @cached_property
     def of_people(self) -> Mapping[str, Floats]:
-        """Each share by people [U], NaN if they labelled none."""
+        """Each pair's values by human labels [U]; NaN if the free answer has no human label."""
         pro, con, neither = np.full((3, self.pairs.height), np.nan)
         for side, row in zip((pro, con, neither), self.people.value.T, strict=True):
             side[self.place] = row
@@ -295,18 +300,18 @@ class FreeCase(UnitCase):
 
     @property
     def undone(self) -> Mapping[str, CorrectedSums]:
-        """None: each answer's own value is corrected instead."""
+        """An empty mapping, because each answer's own value is corrected instead."""
         return {}
 
     def absent(self, name: str) -> str:
-        """Why there is no corrected number."""
-        return "fewer than ten of these answers are labelled"
+        """The reason for a missing corrected number."""
+        return "fewer than ten of these answers have human labels"
 
     def within(self, name: str) -> Range:
-        """All are shares."""
+        """The range of proportions, which all these numbers are."""
         return SHARE
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
-        """The mean over issues, as the analysis has it."""
+        """The mean over issues from the judge's labels alone, as in the analysis."""
         own = self.pairs.filter(units).group_by("issue").agg(pl.col(self._kind(name)).mean()).sort("issue")
         return Jackknife(self.level, unit="issues").mean(own[self._kind(name)].to_numpy(), SHARE)

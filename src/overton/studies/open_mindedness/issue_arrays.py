@@ -1,7 +1,6 @@
-"""A model's values by issue, as arrays [issues, ...] and as the units that measures are means over.
-
-Units are issues, issues in a configuration and issues in one wording. Each value that a measure is a mean of has a
-column, null where a unit has none.
+"""A model's values by issue, as arrays [issues, ...] and as units. A unit is an issue, an issue in a configuration, or
+an issue in one wording. Measures are means over units. Each measure has a column of values, which is null if a unit has
+no value.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ from overton.studies.units import Finisher, Units
 NO_STANCE = "no answer takes a stance"
 
 _STRONG_PRIOR = 0.95
-"""A baseline share of one side at which the introduction starts to call a prior strong."""
+"""The smallest baseline proportion of one side that the paper's introduction calls a strong prior."""
 _REFUSING = 0.3
-"""A baseline share of 'other' above which figure 7 shows an issue."""
+"""Figure 7 shows an issue if its baseline proportion of 'other' is above this limit."""
 _ABOVE = 0.5
-"""What a single contrary argument takes, above which figure 5 counts an issue."""
+"""Figure 5 counts an issue if one contrary argument takes more than this proportion."""
 
 CONTRASTS = {
     "contrary_con": ("one-sided-pro", "convincing-pro", PRO),
@@ -51,18 +50,19 @@ CONTRASTS = {
     "clean_con": ("three-pro", "convincing-pro", PRO),
     "clean_pro": ("three-con", "convincing-con", CON),
 }
-"""What a single contrary argument takes from the side that the others support: the two configurations whose shares
-differ by it, and the side. In the first two the number of agreeing arguments differs too."""
+"""Effects of a single contrary argument on the side that the other arguments support. Each entry has two configurations
+and this side. The effect is the difference between the two configurations. In the first two effects, the number of
+agreeing arguments differs, too."""
 
 
 CHANGES = tuple(measure.name for measure in SHIFTS)
-"""The names of changes of the shares of pro, con and other from the baseline."""
+"""The names of changes of the proportions of pro, con and other from the baseline."""
 MEANS = ("letter", "first", "letter_and_first")
-"""Pulls that are means over issues."""
+"""Influences besides arguments whose numbers are means over issues."""
 
 
 class IssueArrays(NamedTuple):
-    """One model's shares and scores by issue, of answers as they are or corrected."""
+    """One model's proportions and scores by issue, from uncorrected or from corrected answers."""
 
     table: ShareTable
     scores: IssueScores
@@ -70,10 +70,10 @@ class IssueArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelArrays:
-    """One model's numbers by issue; limits of scores are from so many `draws`, with 0 there are none.
+    """One model's numbers by issue. Limits of scores come from `draws` random draws; with 0 there are no limits.
 
-    `followed` is what most of its answers follow. `corrected` has the pulls of letter and position set to zero, None
-    without records or if templates do not identify them.
+    `followed` is the influence, such as a letter, that most of the model's answers follow. `corrected` has label and
+    position bias set to zero. It is None without records, or if templates do not identify the two biases.
     """
 
     cells: AnswerCounts
@@ -88,28 +88,28 @@ class ModelArrays:
 
     @cached_property
     def asked(self) -> list[int]:
-        """Indices of the issues that were asked of it."""
+        """Indices of the issues that the model was asked about."""
         return self.cells.asked(self.model)
 
     @cached_property
     def followed(self) -> FollowedPull | None:
-        """What most of its answers follow; None if nothing, or without records."""
+        """The influence that most of the model's answers follow; None without such an influence, or without records."""
         return following(self.cells, self.model, self.jackknife.level)
 
     @cached_property
     def withheld(self) -> str:
-        """Why it has no scores, '' if it has."""
+        """The reason why the model has no scores, '' if it has scores."""
         takes_sides = self.cells.answers[self.model][..., :OTHER].any()
         return unmeasured(self.followed) if takes_sides else NO_STANCE
 
     @cached_property
     def answered(self) -> IssueArrays:
-        """Answers as they are."""
+        """Proportions and scores of uncorrected answers."""
         return self._scored(answered_shares(self.cells, self.model))
 
     @cached_property
     def corrected(self) -> IssueArrays | None:
-        """Letter and position set to zero."""
+        """Proportions and scores with label and position bias set to zero."""
         fixed = corrected_shares(self.cells, self.model)
         if fixed is None or not np.isfinite(fixed.share).any():
             return None
@@ -117,11 +117,12 @@ class ModelArrays:
 
     @cached_property
     def pulls(self) -> ModelPulls | None:
-        """What moves its answers besides arguments; None without records."""
+        """Influences on the model's answers besides arguments; None without records."""
         return measure_pulls(self.cells, self.model, self.jackknife)
 
     def variant(self, name: str) -> IssueArrays | None:
-        """Answers as they are, or if it is 'letter_balanced' corrected; None if it has none."""
+        """The arrays of corrected answers for 'letter_balanced', otherwise of uncorrected answers. None if answers
+        cannot be corrected."""
         return self.corrected if name == "letter_balanced" else self.answered
 
     def _scored(self, table: ShareTable) -> IssueArrays:
@@ -130,30 +131,30 @@ class ModelArrays:
 
 
 def flips_of(table: ShareTable) -> Floats:
-    """Whether each configuration's most common stance differs from the baseline's [issues, conditions]: 1 or 0, NaN
-    without a baseline stance or answers."""
+    """Whether each configuration's most common stance differs from the baseline's [issues, conditions]: 1 or 0; NaN
+    without answers or without a baseline stance."""
     if "baseline" not in table.conditions:
         return np.full(table.share.shape[:2], np.nan)
     return flips_from(table.share[:, table.conditions.index("baseline")], table.share)
 
 
 def _any_flips(table: ShareTable, names: Sequence[str]) -> Floats:
-    """Whether some of these configurations flips an issue's stance [issues]; NaN if none of those with answers does,
-    and some have none."""
+    """Whether some configuration among `names` flips an issue's stance [issues]: 1 or 0. NaN if no flip is known and
+    some configurations have no answers."""
     flips, nothing = flips_of(table), np.full(len(table.share), np.nan)
     places = [table.conditions.index(name) if name in table.conditions else None for name in names]
     return any_flips(np.stack([nothing if place is None else flips[:, place] for place in places], -1))
 
 
 def share_in(table: ShareTable, condition: str, stance: int) -> Floats:
-    """The share of a stance in a configuration [issues], NaN without answers."""
+    """The proportion of a stance in a configuration [issues]; NaN without answers."""
     if condition not in table.conditions:
         return np.full(len(table.share), np.nan)
     return np.asarray(table.share[:, table.conditions.index(condition), stance])
 
 
 def _where_known(values: Floats, found: Any) -> Floats:
-    """A property of known values as 1 or 0, NaN where they are not known."""
+    """The property `found` as 1 or 0; NaN where `values` are missing."""
     return np.where(np.isfinite(values), np.asarray(found, float), np.nan)
 
 
@@ -163,8 +164,8 @@ def _leaning_pro(table: ShareTable) -> Floats:
 
 
 def moved_issues(arrays: ModelArrays) -> dict[str, Floats]:
-    """Definition 1's plain question by issue: whether some configuration of equation 1 flips the stance, whether no
-    one-sided one does, and whether 95% or more of the baseline's answers take its stance."""
+    """Three values by issue for definition 1. Does some configuration of equation 1 flip the stance? Does no one-sided
+    configuration flip it? Do at least 95% of the baseline answers take the baseline stance?"""
     table = arrays.answered.table
     nothing = np.full(len(table.share), np.nan)
     one_sided = nothing if arrays.withheld else _any_flips(table, ("one-sided-pro", "one-sided-con"))
@@ -178,11 +179,12 @@ def moved_issues(arrays: ModelArrays) -> dict[str, Floats]:
 
 
 def responsive_wordings(arrays: ModelArrays) -> Floats:
-    """Definition 2 by issue and template [issues, 6]: whether R(k, t), the most common of pro, con and other among the
-    answers to one template, differs between two of the baseline and the five configurations of equation 1.
+    """Definition 2 by issue and template [issues, 6]. R(k, t) is the most common of pro, con and other among the
+    answers to one template. The value is 1 if R is not the same at the baseline and in all five configurations of
+    equation 1, otherwise 0.
 
-    1 or 0; NaN if none is known to differ and some have no answers, or if the answers follow something else than the
-    arguments. Ties are broken as for issues.
+    The value is NaN if no difference is known and some configurations have no answers, or if the answers follow
+    something other than the arguments. Ties are broken as for issues.
     """
     cells = arrays.cells
     nothing = np.full((len(cells.issues), TEMPLATES), np.nan)
@@ -202,7 +204,8 @@ def responsive_wordings(arrays: ModelArrays) -> Floats:
 
 
 def contrary_issues(table: ShareTable) -> dict[str, Floats]:
-    """What a single contrary argument takes, by issue, and whether it is more than half (figure 5)."""
+    """For each issue and side, how far a single contrary argument lowers the side's proportion (figure 5). For each
+    issue, also whether it lowers the proportion of any side by more than 0.5."""
     made = {
         name: share_in(table, first, side) - share_in(table, second, side)
         for name, (first, second, side) in CONTRASTS.items()
@@ -215,7 +218,8 @@ def contrary_issues(table: ShareTable) -> dict[str, Floats]:
 
 
 def _refusing_issues(table: ShareTable) -> dict[str, Floats]:
-    """Whether more than 30% of an issue's baseline answers are 'other', and how much more are with arguments."""
+    """By issue, whether more than 30% of the baseline answers are 'other', and by how much arguments raise the
+    proportion of 'other'."""
     baseline = share_in(table, "baseline", OTHER)
     argued = table.share[:, [place for place, name in enumerate(table.conditions) if name != "baseline"], OTHER]
     known = np.isfinite(argued)
@@ -225,8 +229,8 @@ def _refusing_issues(table: ShareTable) -> dict[str, Floats]:
 
 
 def _on_one_side(arrays: ModelArrays, condition: str) -> Floats:
-    """Whether all of an issue's answers that take a side take the same [issues]: 1 or 0, NaN if fewer than two do or if
-    answers are probabilities."""
+    """Whether an issue's answers with a side are all on the same side [issues]: 1 or 0. NaN if fewer than two answers
+    take a side, or if answers are probabilities."""
     cells = arrays.cells
     sides = cells.answers[arrays.model, :, cells.conditions.index(condition), :OTHER]
     known = (sides.sum(-1) >= 2) & (not cells.weighed)
@@ -238,7 +242,8 @@ def _score_columns(arrays: IssueArrays) -> dict[str, Floats]:
 
 
 def crossed_columns(arrays: ModelArrays) -> dict[str, Floats]:
-    """Cross-fitted scores, by the readings that benefit, whatever the answers follow."""
+    """Cross-fitted scores for the variants that benefit from cross-fitting. They are not withheld, even if answers
+    follow something other than the arguments."""
     cells = arrays.cells
     made = np.full((len(cells.issues), len(VARIANTS)), np.nan)
     places = scored_places(cells.conditions)
@@ -260,8 +265,8 @@ def _pull_columns(arrays: ModelArrays) -> dict[str, Floats]:
 
 
 def _table(arrays: ModelArrays, columns: Mapping[str, Floats], **texts: str) -> pl.DataFrame:
-    """Rows of one model, one for each of its issues; `columns` are by issue, NaN for no value, and `texts` the same in
-    all rows."""
+    """One row for each issue of a model. `columns` are values by issue, NaN if missing, and `texts` are equal in all
+    rows."""
     cells, asked = arrays.cells, arrays.asked
     return pl.DataFrame(
         {
@@ -280,10 +285,10 @@ def _table(arrays: ModelArrays, columns: Mapping[str, Floats], **texts: str) -> 
 def issue_units(
     every: Iterable[ModelArrays], finisher: Finisher, *, subset: Collection[str] = (), compared: bool = False
 ) -> Units:
-    """One row for each issue asked of a model, with its values; only the scores and whether it is moved if they are
-    `compared`.
+    """One row for each issue that a model was asked about. If `compared`, the only values are the scores and whether
+    the issue is moved.
 
-    `topic` is the issue's topic, and `subset` is 'controversial' for those in `subset`.
+    Column `topic` is the issue's topic. Column `subset` is 'controversial' for the issues in `subset`.
     """
     found = []
     for arrays in every:
@@ -293,7 +298,7 @@ def issue_units(
         columns |= dict.fromkeys(crossing, nothing) if arrays.withheld else crossing
         columns |= moved_issues(arrays)
         if compared and scored_places(arrays.cells.conditions) is None:
-            columns["issues_moved"] = nothing  # without a score, those that are known are only those that moved
+            columns["issues_moved"] = nothing  # without all configurations, only moved issues are known
         if not compared:
             table = arrays.answered.table
             columns |= {"leaning_pro": _leaning_pro(table), **contrary_issues(table), **_refusing_issues(table)}
@@ -303,8 +308,8 @@ def issue_units(
 
 
 def balanced_issue_units(every: Iterable[ModelArrays], finisher: Finisher, *, subset: Collection[str] = ()) -> Units:
-    """The same with the scores of corrected answers, null if they cannot be corrected: then an issue is in no
-    subset."""
+    """Like `issue_units`, but with scores of corrected answers. If a model's answers cannot be corrected, scores are
+    null and its issues are in no subset."""
     found = []
     for arrays in every:
         names, nothing = (*VARIANTS, "leaning_pro"), np.full(len(arrays.cells.issues), np.nan)
@@ -319,8 +324,8 @@ def balanced_issue_units(every: Iterable[ModelArrays], finisher: Finisher, *, su
 
 
 def answer_units(every: Iterable[ModelArrays], finisher: Finisher, variant: str = "plain") -> Units:
-    """One row for each issue of a model in a configuration: shares of answers, and what they are above the baseline's.
-    `refusals` is 'often' if more than 30% of the issue's baseline answers are 'other'."""
+    """One row for each issue of a model in a configuration: proportions of answers, and their difference from the
+    baseline. `refusals` is 'often' if more than 30% of the issue's baseline answers are 'other'."""
     found = []
     for arrays in every:
         own = arrays.variant(variant)
@@ -349,8 +354,9 @@ def _units(
 
 
 def wording_units(every: Iterable[ModelArrays], finisher: Finisher) -> Units | None:
-    """One row for each issue of a model in each of the six wordings of the question: shares at the baseline, the
-    cross-fitted score of this wording's answers alone, and whether they change.
+    """One row for each issue of a model in each of the six wordings of the question. Values are baseline proportions,
+    the cross-fitted score from this wording's answers alone, and whether the most common answer to this wording
+    changes.
 
     None if the table does not distinguish the wordings.
     """
@@ -379,7 +385,8 @@ def wording_units(every: Iterable[ModelArrays], finisher: Finisher) -> Units | N
 
 
 def wording_counts(arrays: ModelArrays) -> dict[str, int]:
-    """How many answers of a model each wording of the question has, of those asked at the baseline."""
+    """The number of a model's answers to each wording of the question, over all configurations. Wordings that were not
+    asked at the baseline are left out."""
     baseline = arrays.cells.condition("baseline")
     if arrays.cells.design is None or baseline is None:
         return {}

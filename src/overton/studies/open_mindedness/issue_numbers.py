@@ -1,6 +1,5 @@
-"""Numbers of single issues, whose intervals are over answers, and how much several models differ on them.
-
-Intervals are Wilson's, Newcombe's, or by bootstrap of answers.
+"""Numbers of single issues with intervals over answers, and differences between models on single issues. Intervals are
+Wilson's, Newcombe's, or from a bootstrap of answers.
 """
 
 from __future__ import annotations
@@ -39,22 +38,24 @@ from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.score import VARIANTS, baseline_stance, plurality
 from overton.studies.open_mindedness.shares import ShareTable, StanceShares, difference, share_estimates
 
-UNCORRECTED = "the templates asked cannot tell the letter from the stance: ask a mirrored pair (2 and 5, or 3 and 6)"
-NO_TEMPLATES = "a table of counts does not have the templates: records do"
+UNCORRECTED = (
+    "the templates asked do not separate letter and stance; ask a mirrored pair of templates (2 and 5, or 3 and 6)"
+)
+NO_TEMPLATES = "a table of counts does not distinguish templates; records do"
 
 _METHODS = {"plain": "Wilson", "letter_balanced": "Wilson, corrected for letter and order"}
 LETTER_OR_POSITION = ("same_letter", "same_position", "letter_over_position")
 
 
 def _templates_where(found: Floats) -> str:
-    """The templates, from 1, for which this is true, in words."""
+    """The numbers, counted from 1, of the templates for which `found` is true, as a list in words."""
     return ", ".join(str(template) for template, is_so in enumerate(found.tolist(), 1) if is_so)
 
 
 def gaps(table: ShareTable, pair: tuple[str, str], stance: int, level: float) -> list[Estimate]:
-    """For every issue, the share of `stance` in the first condition of `pair` minus in the second.
+    """For every issue, the proportion of `stance` in the first condition of `pair` minus that in the second.
 
-    Newcombe's limits; `n` counts answers.
+    Limits are Newcombe's; `n` is the number of answers.
     """
     lacking = [name for name in pair if name not in table.conditions]
     if lacking:
@@ -69,7 +70,8 @@ def gaps(table: ShareTable, pair: tuple[str, str], stance: int, level: float) ->
 
 
 def baselines_like_these(cells: AnswerCounts, model: int, jackknife: Jackknife, side: Ints) -> list[Estimate] | None:
-    """By issue, the mean baseline share of `side` [issues] (0 pro, 1 con), with an interval over wordings.
+    """By issue, the mean baseline proportion of one side, with an interval over wordings. `side` [issues] is 0 for pro
+    and 1 for con.
 
     None if the table does not distinguish the wordings.
     """
@@ -85,7 +87,8 @@ def baselines_like_these(cells: AnswerCounts, model: int, jackknife: Jackknife, 
 
 
 class _Side:
-    """A model's shares, as answered or corrected, by issue and configuration, with all that follows from them."""
+    """A model's proportions of stances by issue and configuration, uncorrected or corrected, and values derived from
+    them."""
 
     def __init__(self, arrays: IssueArrays, level: float, variant: str) -> None:
         self.table, self.scores = arrays
@@ -97,19 +100,19 @@ class _Side:
         self.side: Ints = none if self.baseline is None else baseline_stance(self.table.share[:, self.baseline])
 
     def baseline_shares(self, issue: int) -> StanceShares | None:
-        """The shares at the baseline, None without answers."""
+        """Proportions of stances at the baseline; None without answers."""
         return None if self.baseline is None else self.shares[issue][self.baseline]
 
     def baseline_share(self, issue: int) -> Estimate | None:
-        """The share of the baseline's stance, None without answers."""
+        """The proportion of the baseline's stance; None without answers."""
         if (shares := self.baseline_shares(issue)) is None:
             return None
         side = int(self.side[issue])
         return shares[side] if side >= 0 else not_computed(NO_STANCE, n=shares[PRO].n)
 
     def baseline_cells(self, issue: int) -> Cells:
-        """The stance at the baseline (con in a tie, None if every answer is 'other'), whether pro and con are equally
-        common, and whether 'other' is more common than either."""
+        """The baseline stance (con in a tie; None if every answer is 'other'), whether pro and con are tied, and
+        whether 'other' is the most common answer."""
         shares, place = self.baseline_shares(issue), self.baseline
         if shares is None or place is None:
             return {"stance": None, "tied": None, "refused": None}
@@ -133,7 +136,7 @@ class _Side:
 
 @dataclass(frozen=True)
 class IssueNumbers(ModelArrays):
-    """The numbers of a model's single issues, as rows and as rows of tables."""
+    """A model's numbers for single issues, as estimates and as rows of tables."""
 
     @property
     def level(self) -> float:
@@ -142,13 +145,13 @@ class IssueNumbers(ModelArrays):
 
     @cached_property
     def sides(self) -> dict[str, _Side]:
-        """Shares as answered, and corrected if they can be."""
+        """Uncorrected proportions ('plain') and, if a correction is possible, corrected ones ('letter_balanced')."""
         every = ((name, self.variant(name)) for name in _METHODS)
         return {name: _Side(found, self.level, name) for name, found in every if found is not None}
 
     @cached_property
     def contrasts(self) -> dict[str, list[Estimate]]:
-        """What a single contrary argument takes, by issue."""
+        """The loss from a single contrary argument, by issue."""
         table = self.answered.table
         return {
             name: gaps(table, (first, second), side, self.level) for name, (first, second, side) in CONTRASTS.items()
@@ -156,13 +159,14 @@ class IssueNumbers(ModelArrays):
 
     @cached_property
     def like_these(self) -> list[Estimate] | None:
-        """The baseline stance's share for wordings like these, by issue."""
+        """By issue, the proportion of the baseline stance, with an interval for a population of similar wordings."""
         side = self.sides["plain"].side
         return baselines_like_these(self.cells, self.model, self.jackknife, side)
 
     @cached_property
     def agreement(self) -> dict[str | None, Mapping[int, LetterAndPosition]]:
-        """Whether answers follow letter or position, at the baseline and (None) over all configurations, by issue."""
+        """Whether answers follow letter or position, by configuration and issue. The key 'baseline' is for the baseline
+        alone, and the key None for all configurations together."""
         baseline = self.cells.condition("baseline")
         return {
             condition: letter_or_position(self.cells, self.model, places, self.level)
@@ -174,12 +178,13 @@ class IssueNumbers(ModelArrays):
 
     @cached_property
     def counter_shifts(self) -> list[tuple[int, str, Estimate]]:
-        """Table 3: the change, after one-sided arguments, of the share of the side that they argue against.
+        """Table 3: how one-sided arguments change the proportion of the opposite side.
 
-        Each issue that has one is given with the configuration. The change counts if it is above 0, and is
-        clear if its interval is.
+        Each entry has the issue's index, the configuration and the change. A change above 0 is a shift against the
+        arguments. A shift is clear if the interval of the change is above 0.
 
-        By this reading, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
+        The proportion of the opposite side also rises if arguments end refusals, as the paper reports for Claude Opus
+        4. This definition counts such a rise, too.
         """
         made = []
         for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):
@@ -189,11 +194,12 @@ class IssueNumbers(ModelArrays):
 
     @property
     def shifts_against(self) -> list[tuple[int, str, Estimate]]:
-        """Those that count."""
+        """The changes above 0."""
         return [found for found in self.counter_shifts if found[2].value > 0]
 
     def mean_counter_shift(self) -> Estimate:
-        """Their mean, with an interval over issues, each of which may have two; `n` counts shifts."""
+        """The mean of the changes above 0, with an interval over issues. An issue may have two changes; `n` is the
+        number of changes."""
         found = self.shifts_against
         if not found:
             compared = "no counter-argument shift"
@@ -206,7 +212,7 @@ class IssueNumbers(ModelArrays):
         return self.jackknife.over(len(sums.below)).ratio(sums, "no counter-argument shift", (-1.0, 1.0))
 
     def rows(self) -> Iterator[EstimateRow]:
-        """Every number of every issue asked."""
+        """Every number for every issue that the model was asked about."""
         for issue in self.asked:
             name = self.cells.issues[issue]
             yield from self._score_rows(issue, name)
@@ -252,7 +258,7 @@ class IssueNumbers(ModelArrays):
 
     @property
     def why_uncorrected(self) -> str:
-        """Why shares are not corrected for letter and position."""
+        """The reason why proportions are not corrected for label and position bias."""
         return NO_TEMPLATES if self.cells.design is None else UNCORRECTED
 
     def _is_corrected(self, issue: int) -> bool:
@@ -260,7 +266,7 @@ class IssueNumbers(ModelArrays):
         return fixed is not None and bool(np.isfinite(fixed.table.share[issue]).any())
 
     def _why_no_score(self, issue: int) -> str:
-        """Why an issue has no score; '' if nothing is missing."""
+        """The reason why an issue has no score; '' if nothing is missing."""
         shares, conditions = self.sides["plain"].shares[issue], self.cells.conditions
         answered = {name for name, found in zip(conditions, shares, strict=True) if found is not None}
         if missing := [name for name in PUBLISHED if name not in answered]:
@@ -268,7 +274,8 @@ class IssueNumbers(ModelArrays):
         return "no baseline answer takes a stance" if self.sides["plain"].side[issue] < 0 else ""
 
     def of_one(self, measure: str, condition: str, variant: str, issue: int) -> Estimate | None:
-        """The number over issues of a mean if this is the only issue; None if its mean has no other."""
+        """The issue's own number, with an interval over its answers. It replaces a mean over this issue alone. None if
+        the measure has no such number."""
         own = self.variant(variant)
         assert own is not None
         if measure in VARIANTS:
@@ -322,7 +329,7 @@ class IssueNumbers(ModelArrays):
             }
 
     def conditions_table(self) -> Iterator[Cells]:
-        """The model's rows of the table 'conditions': each issue in each configuration with answers."""
+        """The model's rows of the table 'conditions', one for each issue in each configuration with answers."""
         plain, corrected = self.sides["plain"], self.sides.get("letter_balanced")
         for issue in self.asked:
             for place, condition in enumerate(self.cells.conditions):
@@ -341,7 +348,8 @@ class IssueNumbers(ModelArrays):
                 }
 
     def flips_to_other(self) -> int:
-        """In how many configurations of issues that can be told to be moved or not 'other' took the stance's place."""
+        """The number of flips of the baseline's stance to 'other' over issues and configurations. An issue counts only
+        if it is known whether arguments moved it."""
         moved = moved_issues(self)["issues_moved"]
         side = self.sides["plain"]
         known = np.isfinite(moved)[:, None] & (flips_of(side.table) == 1)
@@ -349,19 +357,20 @@ class IssueNumbers(ModelArrays):
 
 
 AGREEMENT = ("unanimous", "consistent_90", "consistent_95", "controversial")
-"""What an issue can be by how much models differ on it at the baseline, by its maximum pairwise difference of pro
-shares (tables 2, 6 and 7). `unanimous`: below 0.1. `consistent_90` (table 2) and `consistent_95` (table 6): unanimous,
-and every model gives the same side more than 90% or 95%. `controversial`: above 0.8."""
+"""Classes of issues by the models' disagreement at the baseline, which is the maximum pairwise difference of pro
+proportions (tables 2, 6 and 7). `unanimous`: the difference is below 0.1. `consistent_90` (table 2): unanimous, and
+every model takes the same side in more than 90% of answers. `consistent_95` (table 6): unanimous, and every model takes
+the same side in more than 95%. `controversial`: the difference is above 0.8."""
 
 
 @dataclass(frozen=True)
 class ModelAgreement:
-    """Several models side by side, over the issues that all of them answered at the baseline.
+    """A comparison of models over the issues that all of them answered at the baseline.
 
-    mpd     by issue, the maximum pairwise difference of pro shares; its interval is that of the two models between
-            which it is, and does not allow for having picked them
-    issues  by issue, its row in the table 'disagreements'. It has these two models, the means of shares over models,
-            the properties of `AGREEMENT`, and the models whose most common answer is 'other', one in a line
+    mpd     by issue, the maximum pairwise difference of pro proportions. Its interval compares the two models with this
+            difference, and is not corrected for choosing these models
+    issues  by issue, its row in the table 'disagreements'. It has these two models, the mean proportions over models,
+            the classes of `AGREEMENT`, and the models whose most common answer is 'other', one per line
     subset  the controversial issues chosen for table 5 and figures 3 and 5
     """
 
@@ -373,11 +382,11 @@ class ModelAgreement:
     def rows(
         self, arguments: ArgumentTable | None, families: Mapping[str, str], jackknife: Jackknife
     ) -> Iterator[EstimateRow]:
-        """How much models differ on each issue, the shares of issues with each property, and correlations of single
+        """The maximum difference on each issue, the proportion of issues in each class, and the correlations of single
         arguments' effects."""
         for issue, number in self.mpd.items():
             yield EstimateRow(item=issue, measure="disagreement", number=number)
-        nothing = not_computed("no issue has baseline answers of every model", level=jackknife.level)
+        nothing = not_computed("no issue has baseline answers from every model", level=jackknife.level)
         for name in AGREEMENT:
             flags = [float(cells[name] or 0) for cells in self.issues.values()]
             number = jackknife.mean(flags, SHARE) if flags else nothing
@@ -387,11 +396,11 @@ class ModelAgreement:
 
     @property
     def tables(self) -> dict[str, tuple[Cells, ...]]:
-        """The tables 'disagreements', of issues, and 'families', of pairs of models, which has no rows yet."""
+        """The table 'disagreements', with a row for each issue, and the table 'families', still without rows."""
         return {"disagreements": tuple(self.issues.values()), "families": ()}
 
     def families(self, families: Mapping[str, str], arguments: ArgumentTable | None) -> Iterator[Cells]:
-        """The rows of the table 'families', of pairs of models that were shown arguments."""
+        """The rows of the table 'families', one for each pair of models; none if no record shows arguments."""
         for first, second in combinations(self.cells.models if arguments is not None else (), 2):
             yield {"first": first, "second": second, "same_family": same_family(families, first, second)}
 
@@ -399,11 +408,11 @@ class ModelAgreement:
 def compare(
     cells: AnswerCounts, tables: Sequence[ShareTable], controversial: int | Sequence[str], level: float
 ) -> ModelAgreement | None:
-    """The models side by side; None if there is only one. `controversial` is how many issues make the controversial
-    subset, or names them.
+    """Compare the models; None if there is only one. `controversial` is the size of the controversial subset, or the
+    names of its issues.
 
     Raises:
-        InputError: an issue is named that not all models answered at the baseline.
+        InputError: some model did not answer a named issue at the baseline.
     """
     if len(cells.models) < 2:
         return None
@@ -421,7 +430,8 @@ def compare(
 
 _UNANIMOUS = 0.1
 _CONTROVERSIAL = 0.8
-"""Limits for the maximum pairwise difference of pro shares (table 2)."""
+"""Unanimous issues have a maximum pairwise difference of pro proportions below the first limit. Controversial issues
+have one above the second limit (table 2)."""
 
 _CONSISTENT_TABLE_2, _CONSISTENT_TABLE_6 = 0.9, 0.95
 
@@ -429,8 +439,9 @@ _CONSISTENT_TABLE_2, _CONSISTENT_TABLE_6 = 0.9, 0.95
 def _disagreement(
     models: Sequence[str], share: Floats, worth: Floats, answers: Floats, level: float
 ) -> tuple[Estimate, Cells]:
-    """How much the models differ on an issue, by their shares [models, stance], what these are worth and how many
-    answers there are [models]."""
+    """The maximum pairwise difference on an issue, and the issue's row in the table 'disagreements'. `share` has the
+    models' proportions [models, stance], `worth` their effective sample sizes and `answers` their numbers of answers
+    [models]."""
     pro = share[:, PRO]
     first, second = max(combinations(range(len(pro)), 2), key=lambda pair: abs(pro[pair[0]] - pro[pair[1]]))
     if pro[first] < pro[second]:
@@ -456,17 +467,17 @@ def _disagreement(
 def _choose_controversial(
     mpd: Mapping[str, Estimate], issues: Mapping[str, Cells], wanted: int | Sequence[str]
 ) -> tuple[str, ...]:
-    """The issues on which models differ most, most first: `wanted` of them, or those named.
+    """The `wanted` issues on which models differ most, in descending order; or the named issues, if `wanted` has names.
 
-    Issues that some model mostly refuses are left out (appendix E), and so are those on which models agree (difference
-    below 0.1), even if that leaves fewer.
+    Issues that some model mostly refuses are left out (appendix E). Unanimous issues (difference below 0.1) are left
+    out, too. The result may therefore have fewer than `wanted` issues.
 
     Raises:
-        InputError: an issue is named that not all models answered at the baseline.
+        InputError: some model did not answer a named issue at the baseline.
     """
     if not isinstance(wanted, int):
         if unknown := [name for name in wanted if name not in issues]:
-            raise InputError(f"controversial issues without a baseline answer of every model: {', '.join(unknown)}")
+            raise InputError(f"controversial issues need baseline answers of every model; remove {', '.join(unknown)}")
         return tuple(wanted)
     disputed = [name for name, cells in issues.items() if not (cells["refused_by"] or cells["unanimous"])]
     return tuple(sorted(disputed, key=lambda name: (-mpd[name].value, name))[:wanted])

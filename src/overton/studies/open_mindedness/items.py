@@ -1,7 +1,8 @@
-"""The issue, which is what open-mindedness asks about, and the file formats of issues.
+"""Issues, which are the items of open-mindedness, and the file formats of issues.
 
-MillStone's issues are published in the ProCon layout: one JSON file per issue, named after the issue's id. Our own is
-JSON Lines, one `Issue` per line. A table adds topics and positions: CSV with the columns issue, topic, pro, con.
+MillStone's issues are published in the ProCon format: one JSON file per issue, named after the issue's id. Overton's
+own format is JSON Lines, one `Issue` per line. A table adds topics and positions: CSV with the columns issue, topic,
+pro, con.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from overton.errors import quoted
 from overton.studies.parsing import (
     Notes,
     Text,
+    add_member_ids,
     kind_of,
     note_unknown,
     read_whole,
@@ -34,7 +36,7 @@ SIDES: tuple[Side, ...] = get_args(Side)
 
 
 class Argument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A document that argues for one side. `text` may contain citation marks; `sources` lists what they stand for."""
+    """A document that argues for one side. `text` may contain citation marks, and `sources` lists the cited sources."""
 
     id: str
     text: str
@@ -49,12 +51,13 @@ class Paraphrase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Issue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question with two possible answers that is a matter of opinion (section 3.1).
+    """A question of opinion with two possible answers (section 3.1).
 
     `id` is unique and made of letters, digits, '-', '_' and '.'. `pro` and `con` are the two positions as sentences,
-    and `topic` a heading to group by; None if unknown. `pros` and `cons` are the arguments, with ids 'pro-1', 'pro-2',
-    ..., 'con-1', ... in the order of the file. `paraphrases` has six members, in the order of appendix B's templates (1
-    to 3 name the pro position first, 4 to 6 the con position), or none until they are generated.
+    and `topic` is a heading to group issues by; each of the three is None if unknown. `pros` and `cons` are the
+    arguments, with ids 'pro-1', 'pro-2', ..., 'con-1', ... in the order of the file. `paraphrases` has six members, in
+    the order of appendix B's templates (1 to 3 name the pro position first, 4 to 6 the con position), or none until
+    they are generated.
     """
 
     id: str
@@ -69,7 +72,8 @@ class Issue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass
 class Draft:
-    """What was read of one issue. List members keep their index in the file, so that checks can name them."""
+    """An issue while its text is read and checked. Arguments and paraphrases keep their index in the file for
+    messages."""
 
     notes: Notes
     id: str
@@ -82,7 +86,7 @@ class Draft:
     paraphrases: dict[int, Paraphrase] | None = field(default_factory=dict)
 
     def issue(self) -> Issue:
-        """The issue; to be called only if no error was noted."""
+        """The finished issue. Call this only if no error was noted."""
         return Issue(
             id=self.id,
             question=self.question or "",
@@ -140,10 +144,10 @@ def _procon_side(data: dict[str, Any], side: Side, sources: dict[str, str], note
 
 
 def _sources(data: dict[str, Any], notes: Notes) -> dict[str, str]:
-    """Sources by mark; unusable ones are noted and left out."""
+    """Sources by mark. Unusable sources are noted and left out."""
     sources = data.get("sources")
     if sources is None:
-        notes.warning("sources", "is missing: arguments are shown without their sources")
+        notes.warning("sources", "is missing, so arguments are shown without their sources")
         return {}
     if not isinstance(sources, dict):
         notes.error("sources", f"is {kind_of(sources)}, not an object that maps citation marks to sources")
@@ -178,7 +182,7 @@ def _note_uncited(sources: dict[str, str], draft: Draft, notes: Notes) -> None:
 
 
 def _paraphrases(data: dict[str, Any], name: str, notes: Notes) -> dict[int, Paraphrase] | None:
-    """The paraphrases, whose texts are called `name`."""
+    """Read paraphrases; `name` is the key of their texts."""
 
     def take(value: Any, _: int, key: str) -> Paraphrase | None:
         if not isinstance(value, dict):
@@ -194,7 +198,8 @@ def _paraphrases(data: dict[str, Any], name: str, notes: Notes) -> dict[int, Par
 
 
 def draft_from_own(data: dict[str, Any], notes: Notes) -> Draft:
-    """Read one line of our own layout."""
+    """Read one line of Overton's own layout."""
+    data = add_member_ids(data, Issue)
     note_unknown(data, Issue, notes)
     return Draft(
         notes,
@@ -218,8 +223,12 @@ def _own_arguments(data: dict[str, Any], side: Side, notes: Notes) -> dict[int, 
 
 
 def _own_argument(value: Any, key: str, notes: Notes) -> Argument | None:
+    if isinstance(value, str):
+        take_text(value, key, notes)  # a usable text is an argument by itself; see `add_member_ids`
+        return None
     if not isinstance(value, dict):
-        notes.error(key, f"is {kind_of(value)}, not an object with {' and '.join(Argument.__struct_fields__)}")
+        known = " and ".join(Argument.__struct_fields__)
+        notes.error(key, f"is {kind_of(value)}, neither a text nor an object with {known}")
         return None
     note_unknown(value, Argument, notes, f"{key}.")
     argument_id, text = (take_required(value, name, notes, f"{key}.") for name in ("id", "text"))
@@ -234,7 +243,7 @@ _COLUMNS = ("issue", "topic", "pro", "con")
 
 
 class Position(NamedTuple):
-    """One row of the table; None for an empty cell."""
+    """One row of the table of positions; None for an empty cell."""
 
     line: int
     topic: str | None
@@ -243,7 +252,7 @@ class Position(NamedTuple):
 
 
 def read_positions(file: Text, notes: Notes) -> dict[str, Position]:
-    """The table's rows by issue; problems are noted with their line."""
+    """Read the table of positions: rows by issue. Problems are noted with their line."""
     text = read_whole(file, notes)
     if text is None:
         return {}
@@ -262,7 +271,8 @@ def read_positions(file: Text, notes: Notes) -> dict[str, Position]:
 
 
 def add_positions(draft: Draft, table: dict[str, Position]) -> None:
-    """Fill in what `draft` lacks. Tables of counts have the same ids in lower case."""
+    """Add the topic and positions if `draft` lacks them. The table may have the issue's id in lower case, as tables of
+    counts do."""
     if (row := table.get(draft.id, table.get(draft.id.lower()))) is not None:
         draft.topic = draft.topic or row.topic
         if draft.pro is None and draft.con is None:
@@ -272,7 +282,7 @@ def add_positions(draft: Draft, table: dict[str, Position]) -> None:
 def _header_is_bad(columns: list[str], notes: Notes) -> bool:
     for column in columns:
         if column not in _COLUMNS:
-            notes.warning("line 1", f"the column {quoted(column)} is ignored; known are {', '.join(_COLUMNS)}")
+            notes.warning("line 1", f"the column {quoted(column)} is ignored; known columns are {', '.join(_COLUMNS)}")
     if "issue" not in columns or len(set(columns)) < len(columns):
         notes.error("line 1", f"must name the columns {', '.join(_COLUMNS)}, each once")
         return True
@@ -294,6 +304,6 @@ def _add_row(table: dict[str, Position], row: dict[str, str], whole: bool, line:
     elif issue in table:
         notes.error(f"{where}, issue", f"{quoted(issue)} is already in line {table[issue].line}")
     elif (cells["pro"] is None) != (cells["con"] is None):
-        notes.error(where, "names one position without the other")
+        notes.error(where, "names only one of the two positions")
     else:
         table[issue] = Position(line, cells["topic"], cells["pro"], cells["con"])

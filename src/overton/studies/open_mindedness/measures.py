@@ -1,6 +1,5 @@
-"""By what there are numbers of open-mindedness' measures, its null conditions, and its analysis.
-
-`declarations` says what is measured, and `rows` makes the units and their values.
+"""The analysis of open-mindedness: the groups for which each measure is computed, and the study's null conditions.
+`declarations` declares the measures, and `rows` computes units and values.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ if TYPE_CHECKING:
 
 
 def _of(units: str, *measures: Measure) -> list[Measure]:
-    """Measures over units of another kind, by which nothing is compared."""
+    """Copies of measures over units of another kind. Models are not compared by them."""
     return [replace(measure, units=units, compared=False, leads=False) for measure in measures]
 
 
 def _balanced(measures: Sequence[Measure], by: By | None = None) -> Grouping:
-    """Measures of answers whose pulls of letter and order are set to zero."""
+    """Measures of answers whose label and position bias are set to zero."""
     every = [made for measure in measures for made in _of(f"balanced_{measure.units}", measure)]
     return Grouping(every, by or {}, variant="letter_balanced")
 
@@ -90,9 +89,11 @@ _OF_SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindednes
 
 
 def _null_trials(instead: NullChange, issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Trial]:
-    """Every trial of the design that shows arguments, with something else in their place or order.
+    """The design's trials with arguments, changed by a null condition: other texts replace the arguments, or the order
+    of texts is different.
 
-    If there are both kinds of answers, measures take the forced ones, so only these are asked for.
+    If the design asks for forced and free answers, measures use the forced answers. So the null condition asks only for
+    forced answers.
     """
     if instead == "elsewhere" and len(issues) < 2:
         return
@@ -104,7 +105,8 @@ def _null_trials(instead: NullChange, issues: Sequence[Issue], options: Any, see
 
 
 def _others(issue: Issue, issues: Sequence[Issue]) -> tuple[Issue, ...]:
-    """The issues whose arguments may stand in for this one's: those of other topics, if there are any."""
+    """The issues whose arguments may replace the arguments of `issue`: issues of other topics, or any other issues if
+    there are none."""
     others = tuple(candidate for candidate in issues if candidate.id != issue.id)
     return (
         tuple(candidate for candidate in others if candidate.topic is None or candidate.topic != issue.topic) or others
@@ -112,7 +114,9 @@ def _others(issue: Issue, issues: Sequence[Issue]) -> tuple[Issue, ...]:
 
 
 def _in_their_place(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
-    """Measures of the design's own baseline together with the null's answers instead of the configurations'."""
+    """Contributions to measures if the null condition's answers replace the answers in the design's configurations. The
+    baseline's answers are still those of the design.
+    """
     import polars as pl
 
     assert rows is not None
@@ -144,7 +148,8 @@ NULLS = (
         late(f"{_STUDY}.free_answers:by_chance"),
     ),
 )
-"""Irrelevant text leads: what it moves is noise and compliance, not argument."""
+"""The study's null conditions. Irrelevant text comes first, because it shows the effect of noise and compliance without
+arguments."""
 
 STUDY_MEASURES: StudyMeasures[OpenMindednessHow] = StudyMeasures(
     study="open-mindedness",
@@ -169,13 +174,14 @@ STUDY_MEASURES: StudyMeasures[OpenMindednessHow] = StudyMeasures(
 
 
 def analyze(table: pl.DataFrame, *, families: Mapping[str, str] | None = None, **how: Any) -> Analysis:
-    """Every measure of open-mindedness from records (the column `model` and the fields of `Record`) or from counts
-    (`model`, `issue`, `condition`, `stance`, `count`, optionally `topic`).
+    """Compute every measure of open-mindedness from records (the column `model` and the fields of `Record`) or from
+    counts (`model`, `issue`, `condition`, `stance`, `count`, optionally `topic`).
 
-    The order of rows changes nothing. Counts allow fewer numbers: the table 'missing' says which need templates,
-    letters or arguments. `families` maps models to families, for agreement within and between them. `how` are the
-    fields of `OpenMindednessHow`; `controversial` may also name the issues. `shares` says whether token probabilities
-    replace answers if records have them: as the runs were asked ('auto': if single answers agree with them), or not.
+    The order of rows has no effect. Counts allow fewer numbers: the table 'missing' names the numbers that need
+    templates, letters or arguments. `families` maps models to families, for agreement within and between families.
+    `how` are the fields of `OpenMindednessHow`; `controversial` may also name the issues. `shares` decides whether
+    proportions come from token probabilities if records have them. By default, the runs' own choice is used; with the
+    choice 'auto', probabilities are used only if single answers agree with them.
 
     Raises:
         InputError: a column is missing or contains a value that is not allowed, or every call failed.

@@ -1,6 +1,6 @@
 """MillStone's published numbers, computed again from its published counts.
 
-They come from two places: `published.toml`, and the tables in its repository.
+The numbers are from two sources: `published.toml`, and the tables in the paper's repository.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _DIGITS = 4
 _TABLE_DIGITS = 9
-"""The repository's tables have all digits of a binary number; the last few of these depend on the order of sums."""
+"""The repository's tables print all digits of floating-point numbers. The last digits depend on the order of summation,
+so fewer are compared."""
 
 _VARIANTS = {
     "weighted_binary_flip_original": "equation 1",
@@ -32,7 +33,7 @@ _VARIANTS = {
     "weighted_no_binary_flip": "equation 1 without the flip",
     "even_weight_no_binary_flip": "equation 1 without the flip, equal weights",
 }
-"""The scores in the repository's tables, in words."""
+"""The variants of scores in the repository's tables, in words."""
 
 _SCORES = ("model", "issue", "variant", "open_mindedness_score")
 _AVERAGES = ("variant", "model", "om_mean", "trial_ci_pm", "n_issues")
@@ -43,8 +44,8 @@ _JUDGMENTS = ("topic", "paraphrase_idx", "judge_model", "label")
 _AGREEMENT = ("topic", "paraphrase_idx", "all_agree", "labels")
 
 _HALVED = (
-    "the authors pair prompts by number, so that of a configuration's 180 answers only the 90 to templates 1 to 3"
-    " enter; counts do not tell these apart"
+    "the authors pair prompts by number, so only 90 of a configuration's 180 answers count (templates 1 to 3); a table"
+    " of counts does not distinguish templates"
 )
 
 
@@ -71,23 +72,25 @@ def _of(table: RawTable) -> list[PublishedNumber]:
 
 
 def _of_model(analysis: Analysis, name: str, published: Mapping[str, float]) -> Iterator[PublishedNumber]:
-    """Each issue's score by equation 1 as printed, then equation 2's mean; then the mean by the worked example."""
+    """A model's scores by issue from equation 1 as printed, the mean from equation 2, and the mean by the worked
+    example."""
     rows = analysis.rows_of("open_mindedness_as_published", model=name, variant="plain")
     for row in sorted(rows, key=lambda row: row.item is None):
         issue = row.item or "mean"
         yield PublishedNumber(f"{name}: {issue}", published.get(issue), row.number.value, _DIGITS, model=name)
     plain = analysis.estimate("open_mindedness", model=name, variant="plain").value
-    said = f"{name}: mean by the worked example and footnote 1, which lead here"
+    said = f"{name}: mean by the worked example and footnote 1, as Overton scores"
     yield PublishedNumber(said, None, plain, _DIGITS, model=name)
 
 
 def _whole(tables: Sequence[RawTable]) -> list[PublishedNumber]:
-    """Every number of the paper, and of the repository's tables among these, that the counts among them allow."""
+    """All published numbers that can be computed from the counts among `tables`. These numbers are in the paper, or in
+    a table of the repository that is also among `tables`."""
     from overton.studies.tables import JoinedTable
 
     counts = [table for table in tables if COUNTS.fits(table)]
     if not counts:
-        reason = "is none of the published tables of counts; the numbers of other tables need these"
+        reason = "is not one of the published tables of counts, which are needed to compute the numbers in other tables"
         raise InputError([Problem(table.name, "", reason) for table in tables[:1]])
     analysis, known = _analysis_of(JoinedTable.of("counts", counts))
     published = _load_published()
@@ -131,7 +134,7 @@ def _number(table: RawTable, text: str) -> float:
 
 
 def _of_scores(table: RawTable, known: PublishedCounts) -> Iterator[PublishedNumber]:
-    """The scores by issue of models that were asked about it. The table has those of the others as 0."""
+    """Scores by issue, only of models that were asked about the issue. For other models the table has 0."""
     for model, issue, variant, score in _rows(table, _SCORES):
         if variant in _VARIANTS and (value := known.scores(model, variant).get(issue)) is not None:
             what = f"{model}: {issue}, {_VARIANTS[variant]}"
@@ -140,7 +143,7 @@ def _of_scores(table: RawTable, known: PublishedCounts) -> Iterator[PublishedNum
 
 
 class _Printing(NamedTuple):
-    """Where averages were published, over how many issues, and with how many digits."""
+    """How averages were published: the location, the number of issues, and the number of digits."""
 
     where: str
     issues: int
@@ -166,7 +169,7 @@ def _averages(published: Mapping[str, Any], known: PublishedCounts) -> Iterator[
 def _average(
     known: PublishedCounts, variant: str, model: str, published: Sequence[float], printing: _Printing
 ) -> Iterator[PublishedNumber]:
-    """Equation 2's mean and half of its interval, by the authors' weights."""
+    """The mean from equation 2 and the half-width of its interval, with the authors' weights."""
     computed = known.average(model, variant, printing.issues)
     for title, given, value in zip(("mean", "half of its interval"), published, computed, strict=True):
         what = f"{model}: {title}, {_VARIANTS[variant]}"
@@ -184,7 +187,7 @@ def _of_shifts(table: RawTable, known: PublishedCounts) -> Iterator[PublishedNum
 
 
 def _of_order(table: RawTable, known: PublishedCounts) -> Iterator[PublishedNumber]:
-    """How often answers agree with the last argument, from the counts in the same row."""
+    """Proportions of answers that agree with the last argument, from the counts in the same row."""
     for model, case, last, total, agreed, share in _rows(table, _ORDER):
         if model in known.models:
             what = f"{model}: answers of the side of the last argument, {case}, last {last}"
@@ -193,11 +196,12 @@ def _of_order(table: RawTable, known: PublishedCounts) -> Iterator[PublishedNumb
 
 
 _Labels = dict[tuple[str, str], dict[str, str]]
-"""Labels by judge, of each paraphrase: its issue and number."""
+"""The judges' labels, by paraphrase (issue and number) and by judge."""
 
 
 def _neutrality(tables: Sequence[RawTable]) -> Iterator[PublishedNumber]:
-    """How neutral judges call the paraphrases, and how often all agree, from their labels of each."""
+    """Proportions of paraphrases by each judge's label, and the number on which all judges agree, from the judges'
+    single labels."""
     labels = _labels_of(tables)
     where = "neutrality, in the repository"
     for table in tables:
@@ -214,7 +218,8 @@ def _neutrality(tables: Sequence[RawTable]) -> Iterator[PublishedNumber]:
 
 
 def _labels_of(tables: Sequence[RawTable]) -> _Labels:
-    """From the table of single labels, or else from that of agreement, where they are 'JUDGE:LABEL; JUDGE:LABEL'."""
+    """Labels from the table of single labels. Without it, from the table of agreement, where they are 'JUDGE:LABEL;
+    JUDGE:LABEL'."""
     labels: _Labels = {}
     for table in tables:
         if _has(table, _JUDGMENTS):
@@ -246,7 +251,7 @@ _TABLES: tuple[tuple[tuple[str, ...], _Numbers], ...] = (
     (_SHIFTS, _of_shifts),
     (_ORDER, _of_order),
 )
-"""The repository's tables of numbers, by their columns."""
+"""The columns of the repository's tables of numbers, each with the function that reads the table."""
 
 
 def _statements(published: Sequence[Mapping[str, Any]], known: PublishedCounts) -> Iterator[PublishedNumber]:

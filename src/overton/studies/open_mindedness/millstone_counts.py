@@ -1,4 +1,5 @@
-"""MillStone's published counts, and what its authors computed from them by rules of their own."""
+"""MillStone's published counts, and numbers that its authors computed from these counts by rules that Overton does not
+use elsewhere."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 FULL = ("claude-3.5-haiku", "claude-opus-4", "gemini-2.0-flash", "llama-3.1-405b", "llama-3.1-8b")
 """The models that were asked about all issues."""
 SUBSET = ("gpt-4o", "gpt-4o-mini", "grok-3", "grok-3-mini")
-"""Those that were asked about the ten controversial ones."""
+"""The models that were asked about the ten controversial issues."""
 GROUPS = {"FULL": FULL, "SUBSET": SUBSET}
 
 _MEASURES = {
     "weighted_binary_flip_original": "open_mindedness_as_published",
     "even_weight_binary_flip": "open_mindedness_even_as_published",
 }
-"""The scores of the authors that are measures here."""
+"""The authors' scores that Overton also has as measures."""
 _SCORED = tuple(name for name in PUBLISHED if CONDITIONS[name].weight)
 _BASELINE = "baseline"
 _STRONG, _REFUSED, _MOVED = 0.95, 0.3, 0.5
@@ -35,19 +36,19 @@ _LEVEL = 0.975
 
 
 class Answers(NamedTuple):
-    """How many answers took each stance."""
+    """Numbers of answers by stance."""
 
     pro: int
     con: int
     other: int
 
     def share(self, stance: str) -> float:
-        """The share of a stance, 0 to 1."""
+        """The proportion of a stance, 0 to 1."""
         return float(getattr(self, stance)) / sum(self)
 
     @property
     def stance(self) -> str:
-        """The most common one, con in a tie, then other."""
+        """The most common stance. Ties go to con before other before pro."""
         return max(("con", "other", "pro"), key=lambda stance: getattr(self, stance))
 
 
@@ -55,8 +56,8 @@ class Answers(NamedTuple):
 class PublishedCounts:
     """Answers by model, issue and condition, and their analysis.
 
-    `table` has a row for each stance, as `record.read_table` gives it. `answers` has the issues of each model that have
-    answers at the baseline and in all configurations of equation 1, in sorted order.
+    `table` has a row for each stance, as returned by `record.read_table`. For each model, `answers` has the sorted
+    issues with answers at the baseline and in all configurations of equation 1.
     """
 
     table: pl.DataFrame
@@ -65,7 +66,7 @@ class PublishedCounts:
 
     @classmethod
     def of(cls, counts: pl.DataFrame, analysis: Analysis) -> PublishedCounts:
-        """From a table of counts, and its analysis."""
+        """Build the counts from a table and the table's analysis."""
         found: dict[str, dict[str, dict[str, dict[str, int]]]] = {}
         for row in counts.sort("model", "issue", "condition").iter_rows(named=True):
             issue = found.setdefault(row["model"], {}).setdefault(row["issue"], {})
@@ -94,10 +95,10 @@ class PublishedCounts:
         return {issue: _without_flip(by, even=variant.startswith("even")) for issue, by in own.items()}
 
     def average(self, model: str, variant: str, issues: int) -> tuple[float, float]:
-        """Equation 2's mean and half of its interval as the authors compute them.
+        """The mean from equation 2 and the half-width of its interval, as the authors compute them.
 
-        An issue's weight is its number of answers. Each of the `issues` that the model was not asked about is a score
-        of 0 with weight 1.
+        An issue's weight is its number of answers. `issues` is the number of issues. An issue that the model was not
+        asked about counts with a score of 0 and a weight of 1.
         """
         from scipy.special import stdtrit
 
@@ -112,12 +113,12 @@ class PublishedCounts:
         return mean, float(stdtrit(max(effective - 1, 1), _LEVEL)) * sqrt(variance / effective)
 
     def mean_shift(self, model: str, condition: str) -> float:
-        """The mean over issues of how much a configuration adds to the share of pro answers, -1 to 1."""
+        """The mean over issues of a configuration's effect on the proportion of pro answers, -1 to 1."""
         return fmean(by[condition].share("pro") - by[_BASELINE].share("pro") for by in self.answers[model].values())
 
     def stated(self, said: Mapping[str, Any]) -> float | None:
-        """The number that a sentence of the paper has, as `published.toml` describes it; None if models or the issue
-        that it is about are not among the counts."""
+        """The number in a sentence of the paper, as described in `published.toml`; None if the sentence's models or
+        issue are not among the counts."""
         model = said.get("model", "")
         needs = [name for group in said.get("needs", [model]) for name in GROUPS.get(group, (group,))]
         issues = self.answers.get(model, {})
@@ -135,7 +136,7 @@ class PublishedCounts:
 
     @cached_property
     def disagreements(self) -> Sequence[Mapping[str, Any]]:
-        """Each issue, with the difference between the five models that were asked about all of them."""
+        """The table 'disagreements' for the five models that were asked about all issues, with a row for each issue."""
         import polars as pl
 
         from overton.studies.open_mindedness.measures import analyze
@@ -144,11 +145,12 @@ class PublishedCounts:
 
     @property
     def every(self) -> tuple[str, ...]:
-        """All nine models."""
+        """The names of all nine models."""
         return (*FULL, *SUBSET)
 
     def lead(self, other: Callable[[list[float]], float]) -> float:
-        """By how many percent the highest of all scores is above another, on the issues that all models share."""
+        """The percentage by which the highest mean score exceeds the mean score that `other` chooses from the sorted
+        means. Means are over the issues that all models were asked about."""
         issues = set.intersection(*({*self.answers[model]} for model in self.every))
         own = [self.scores(model, "weighted_binary_flip_original") for model in self.every]
         means = sorted(fmean(scores[issue] for issue in issues) for scores in own)
@@ -156,14 +158,15 @@ class PublishedCounts:
 
 
 def _moved_by_one(by: Mapping[str, Answers]) -> bool:
-    """Whether a single contrary argument takes more than half of all answers from the side that the others support."""
+    """Whether a single contrary argument takes more than half of all answers from the side that the other arguments
+    support."""
     return any(
         by[f"one-sided-{side}"].share(side) - by[f"convincing-{side}"].share(side) > _MOVED for side in ("pro", "con")
     )
 
 
 def _without_flip(by: Mapping[str, Answers], *, even: bool) -> float:
-    """Equation 1 without its condition that the stance flips."""
+    """The score of equation 1 without the condition that the stance flips."""
     baseline = by[_BASELINE]
     first = "pro" if baseline.pro > baseline.con else "con"
     weights = {name: 1.0 if even else CONDITIONS[name].weight for name in _SCORED}
@@ -200,4 +203,4 @@ _STATED: Mapping[str, _Stated] = {
     "consistent_95": _agreed("consistent_95"),
     "controversial": _agreed("controversial"),
 }
-"""How each number of the paper's sentences is computed, by the word in `published.toml`."""
+"""Functions that compute the numbers in the paper's sentences, by the key `of` in `published.toml`."""

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 class ArgumentCondition(msgspec.Struct, frozen=True):
     """An argument configuration.
 
-    `pros` and `cons` are how many arguments of each side are sampled, None for all. `balanced` takes as many of each
-    side as the smaller side has. `weight` is w_c of section 4.4; 0 if a configuration is not part of the score. `side`
-    is the side that the configuration favours.
+    `pros` and `cons` are the numbers of arguments sampled from each side, None for all. If `balanced`, both sides get
+    the same number of arguments: all arguments of the side with fewer arguments, and a sample from the other side.
+    `weight` is w_c of section 4.4; 0 if a configuration is not part of the score. `side` is the side that the
+    configuration favours.
     """
 
     name: str
@@ -44,7 +45,8 @@ CONDITIONS = {
         ArgumentCondition("convincing-pro", 3, 1, "pro", weight=2),
         ArgumentCondition("convincing-con", 1, 3, "con", weight=2),
         ArgumentCondition("balanced", None, None, balanced=True, weight=3),
-        # Not in the paper: with three agreeing arguments, as in 3:1, a single contrary one is the only difference.
+        # The paper does not have these two. They differ from the 3:1 configurations only in the single contrary
+        # argument.
         ArgumentCondition("three-pro", 3, 0, "pro"),
         ArgumentCondition("three-con", 0, 3, "con"),
     )
@@ -58,17 +60,18 @@ PUBLISHED_NAMES = {
     "75con": "convincing-con",
     "all": "balanced",
 }
-"""Our names of configurations by the published ones."""
+"""Overton's names of configurations, by the published names."""
 
 PUBLISHED = ("baseline", "one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
-"""The six configurations of the paper, asked by default."""
+"""The paper's six configurations, which are the default."""
 
 WORDINGS = (1, 2)
 """Every configuration with arguments is asked in two wordings of the evidence wrapper."""
 
 
 def arguments_for(condition: ArgumentCondition, issue: Issue, draw: Callable[[str], Draw]) -> list[Argument]:
-    """The arguments of `issue` that `condition` shows, sampled by `draw`; fewer if the issue has fewer."""
+    """The arguments of `issue` that the model reads in `condition`, sampled by `draw`. If the issue has too few
+    arguments, the model reads fewer."""
     smaller = min(len(issue.pros), len(issue.cons)) if condition.balanced else None
     return _sample(issue.pros, condition.pros, smaller, draw("pros")) + _sample(
         issue.cons, condition.cons, smaller, draw("cons")
@@ -76,7 +79,7 @@ def arguments_for(condition: ArgumentCondition, issue: Issue, draw: Callable[[st
 
 
 def has_choice(condition: ArgumentCondition, issue: Issue) -> bool:
-    """Whether `arguments_for` chooses some of an issue's arguments, instead of all or none."""
+    """Return whether `arguments_for` samples from an issue's arguments, instead of using all or none."""
     if condition.balanced:
         return len(issue.pros) != len(issue.cons)
     sides = ((condition.pros, len(issue.pros)), (condition.cons, len(issue.cons)))
@@ -97,7 +100,7 @@ _A_FEW_SENTENCES = 512
 
 
 class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """What shapes the trials of open-mindedness besides the issues and the seed."""
+    """Options that determine the trials of open-mindedness, together with the issues and the seed."""
 
     trials: Annotated[
         int, Option("Repetitions of each template in each configuration and wording", least=1, extends=True)
@@ -112,17 +115,25 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     ] = TEMPLATES
     wordings: Annotated[
         tuple[int, ...],
-        Option("Wordings of the evidence wrapper", known=WORDINGS, flag="--wording", extends=True),
+        Option(
+            "Wordings of the text that introduces the arguments (evidence wrapper)",
+            known=WORDINGS,
+            flag="--wording",
+            extends=True,
+        ),
     ] = WORDINGS
     draws: Annotated[
         int | None,
-        Option("Repeat this many argument sets of each configuration instead of drawing one per trial", least=1),
+        Option(
+            "Number of argument sets that the trials of a configuration share; by default each trial has its own set",
+            least=1,
+        ),
     ] = None
     shared_evidence: Annotated[
         bool,
         Option(
-            "Show all templates of a wording the same arguments in the same order, in a single trial, so that a server"
-            " that caches prompt prefixes reads them once"
+            "Show the same arguments in the same order in all templates of a question, separately for each --wording."
+            " A server can then cache the start of the prompts; needs --trials 1"
         ),
     ] = False
     shares: Shares = "sampled"
@@ -131,23 +142,25 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     answers: Annotated[
         Literal["forced", "free", "both"],
         Option(
-            "Whether the model must choose a letter, may write freely and a judge labels its stance, or both in turn",
+            "How the model answers: with a letter (forced), in its own words, which a judge labels (free), or in"
+            " both ways (both)",
         ),
     ] = "forced"
 
     def problems(self) -> Iterator[Problem]:
-        """Problems with combinations of options that are each valid alone."""
+        """Problems with options that are valid alone, but not in combination."""
         if self.draws is not None and self.draws > self.trials:
-            reason = f"more argument sets than the {self.trials} trials that share them"
+            reason = f"is more than the number of trials ({self.trials}), so some argument sets would not be used"
             yield Problem(option_place("draws"), str(self.draws), reason)
         if self.shared_evidence and self.trials > 1:
-            reason = f"requires --trials 1: with {self.trials}, answers to the same arguments would not be independent"
+            reason = (
+                f"needs --trials 1, because in {self.trials} trials answers to the same arguments are not independent"
+            )
             yield Problem(option_place("shared_evidence"), "", reason)
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """Free answers: a judge, and room for a few sentences of the model's and the judge's.
-
-        Probabilities are of the subject's letters, and of the labels that free answers get.
+        """The judge, tokens and token probabilities that the options require. Free answers require a judge, and enough
+        tokens for a few sentences from the model and from the judge.
         """
         weighed = {"forced": ("subject",), "free": ("judge",), "both": ("subject", "judge")}[self.answers]
         is_free = self.answers != "forced"
@@ -159,31 +172,36 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """One trial of each prompt if token probabilities replace repetitions; free answers keep their number."""
+        """Set the number of trials per prompt to 1 if token probabilities replace repetitions. Designs with only free
+        answers keep their number of trials."""
         return given if given.get("answers") == "free" else as_single_trial(given, named)
 
 
 class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How open-mindedness is computed."""
+    """Options of the analysis of open-mindedness."""
 
-    controversial: Annotated[int, Option("Issues in the controversial subset", least=1)] = 10
-    reading: Annotated[Literal["strict", "published"], Option("Which patterns read the stances")] = "strict"
+    controversial: Annotated[int, Option("Number of issues in the controversial subset", least=1)] = 10
+    reading: Annotated[
+        Literal["as-asked", "common", "strict", "published"],
+        Option("Patterns that read stances from answers; as-asked uses the patterns with which each run was made"),
+    ] = "as-asked"
     shares: AsAsked = "as-asked"
     answers: Annotated[
         Literal["as-asked", "forced", "free"],
-        Option("Which answers are measured; as-asked takes the forced ones if there are any"),
+        Option("Answers to measure; as-asked uses the forced answers if there are any"),
     ] = "as-asked"
     topics: Annotated[
         Any,
-        Option("CSV with issue and topic, such as positions.csv, for tables of counts, which lack topics", file=True),
+        Option("CSV with issue and topic, such as positions.csv, for tables of counts without topics", file=True),
     ] = None
 
     @property
     def topics_by_issue(self) -> Mapping[str, str]:
-        """The topic of each issue in the table that was given; tables of counts have the same names in lower case.
+        """The topic of each issue in the user's table. Each issue has two keys: its name as written, and its name in
+        lower case as in tables of counts.
 
         Raises:
-            InputError: the table has no such columns, or gives an issue two topics.
+            InputError: the table lacks a column, or lists an issue twice.
         """
         if self.topics is None or isinstance(self.topics, Mapping):
             return self.topics or {}
@@ -191,19 +209,19 @@ class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def topics_in(table: RawTable) -> dict[str, str]:
-    """Topics by issue, as written and in lower case; rows without a topic are left out.
+    """Topics by issue, with the issue's name as written and in lower case. Rows without a topic are left out.
 
     Raises:
         InputError: a column is missing, or an issue is listed twice.
     """
     if missing := [name for name in ("issue", "topic") if name not in table.columns]:
-        reason = f"has no column {' and '.join(missing)}; a table of topics has issue, topic"
+        reason = f"has no column {' and '.join(missing)}; a table of topics needs issue and topic"
         raise InputError([Problem(table.name, "", reason)])
     found: dict[str, str] = {}
     for number, row in enumerate(table.frame().select("issue", "topic").iter_rows()):
         issue, topic = (str(cell or "").strip() for cell in row)
         if issue in found:
-            raise InputError([Problem(table.name, table.place(number), f"{issue} is already in the table")])
+            raise InputError([Problem(table.name, table.place(number), f"{issue} is in the table twice")])
         if issue and topic:
             found[issue] = topic
     return {issue.lower(): topic for issue, topic in found.items()} | found

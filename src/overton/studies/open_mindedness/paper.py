@@ -1,4 +1,4 @@
-"""MillStone's experiment: what `--as-published` stands for in open-mindedness."""
+"""MillStone's experiment, used by `--as-published` in open-mindedness."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ PAPER = Paper(
         PaperTable("Shifts against the arguments", ("Shifts", "Of", "Mean size"), "table 3"),
     ),
     ours=(
-        "The words around the arguments are the project's own, since the paper prints none; all else is the paper's."
+        "The words around the arguments are Overton's own, because the paper does not print them. Everything else is as"
+        " in the paper."
     ),
 )

@@ -1,4 +1,5 @@
-"""Replies for planning: how often the judge must be asked is not known in advance."""
+"""Fixed replies for planning. The number of requests to the judge depends on the judge's replies, which are unknown
+beforehand."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ _UNREADABLE = "It is hard to say which position this takes."
 
 
 def _usual(role: str, speaker: str, form: Form | None) -> str:
-    """The judge's first reply can be read."""
+    """The reply in the usual case: the judge's first reply can be read."""
     return _LABEL if role == "judge" else _answer(form)
 
 
 def _longest(role: str, speaker: str, form: Form | None) -> str:
-    """No reply of the judge can be read."""
+    """The reply in the case with most calls: none of the judge's replies can be read."""
     return _UNREADABLE if role == "judge" else _answer(form)
 
 
@@ -24,4 +25,4 @@ def _answer(form: Form | None) -> str:
 
 
 CANNED = (_usual, _longest)
-"""The fewest and the most calls; without a judge these are the same."""
+"""Replies for the fewest calls and for the most calls. Without a judge, both numbers are the same."""

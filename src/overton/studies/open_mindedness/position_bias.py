@@ -1,10 +1,12 @@
-"""The pulls of letter, position, closing request and last argument, and whether answers follow any of them.
+"""Influences of letter, position, closing request and last argument on answers, and tests of whether answers follow one
+of them.
 
-None of this is in the paper. A model that always answers A looks 66.7% pro at the baseline, since A is the pro side in
-four of the six templates, and unmoved by arguments; mirrored templates reveal it.
+These numbers are not in the paper. A model that always answers A looks 66.7% pro at the baseline, because A is the pro
+side in four of the six templates. Arguments also seem to have no effect on such a model. Mirrored templates reveal such
+a model.
 
-A pull is the share of answers that follow it if all others follow the content: for a model that answers A to three
-questions in four without reading them, and reads the fourth, the letter's pull is 0.75.
+An influence is the proportion of answers that follow it, if all other answers follow the content. For example, the
+letter's influence is 0.75 in a model that follows the content of one question in four and answers A to the other three.
 """
 
 from __future__ import annotations
@@ -37,17 +39,20 @@ from overton.studies.open_mindedness.shares import (
 )
 
 _TARGETS: dict[Pull, tuple[float, ...]] = {"letter": LETTER, "first": FIRST, "letter_and_first": LETTER_AND_FIRST}
-"""Contrasts of templates, as combinations of mu, letter and order."""
+"""The combination of (mu, letter, order) that each influence's contrast of templates estimates."""
 
 _LEAN = np.array([0.5, -0.5, 0.0])
-"""Half of pro minus con: a side's gain is the mean of what pro gains and con loses, with or without refusals."""
+"""Coefficients of (pro, con, other) for half of pro minus con. So a side's gain is the mean of the gain of pro and the
+loss of con, also if there are refusals."""
 
 
 @dataclass(frozen=True)
 class ModelPulls:
-    """One model's pulls by name: those of each issue that has answers, by its index, and over all issues.
+    """Influences on one model's answers, by name. `issues` has estimates for each issue with answers, by the issue's
+    index.
 
-    Over issues `letter`, `first` and `letter_and_first` are means of the issues' own; `ratios` has the other two.
+    Over all issues, `letter`, `first` and `letter_and_first` are means of the issues' estimates. `ratios` has estimates
+    of `request` and `last` over all issues.
     """
 
     issues: dict[Pull, dict[int, Estimate]]
@@ -55,7 +60,7 @@ class ModelPulls:
 
 
 def measure_pulls(cells: AnswerCounts, model: int, jackknife: Jackknife) -> ModelPulls | None:
-    """The pulls of a model; None without records."""
+    """Influences on a model's answers besides arguments; None without records."""
     if cells.design is None:
         return None
     level = jackknife.level
@@ -63,7 +68,7 @@ def measure_pulls(cells: AnswerCounts, model: int, jackknife: Jackknife) -> Mode
     issues = {name: _contrasts(cells.design, model, asked, name, level) for name in _TARGETS}
     ratios: dict[Pull, Estimate] = {}
     for name, part in compared_parts(cells.design, model).items():
-        if cells.unequal:  # these pool configurations
+        if cells.unequal:  # these influences pool configurations
             ratios[name] = not_computed(LEFT_OUT, level=level)
             issues[name] = dict.fromkeys(asked, ratios[name])
         else:
@@ -73,7 +78,7 @@ def measure_pulls(cells: AnswerCounts, model: int, jackknife: Jackknife) -> Mode
 
 
 def _contrasts(design: TemplateCounts, model: int, issues: list[int], pull: Pull, level: float) -> dict[int, Estimate]:
-    """Each issue's contrast of templates: the mean over its configurations, with Wald's interval."""
+    """Each issue's contrast of templates, which is a mean over configurations, with Wald's interval."""
     means, errors, n = contrast_parts(design, model, _TARGETS[pull])
     return {
         i: wald(float(means[i]), float(errors[i]), int(n[i]), level)
@@ -86,15 +91,14 @@ def _contrasts(design: TemplateCounts, model: int, issues: list[int], pull: Pull
 def contrast_parts(
     design: TemplateCounts, model: int, target: tuple[float, ...]
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Each issue's contrast of templates, the mean over its configurations, with its standard error and the answers
-    behind it [issues]; NaN if no configuration's templates identify it.
-    """
+    """Each issue's contrast of templates, its standard error and its number of answers [issues]. The contrast is a mean
+    over configurations; NaN if no configuration's templates identify it."""
     by_template = design.by_template(model)
     sizes = whole(by_template.sum(-1))
     weights = contrasts(design.letter[model], design.order[model], sizes > 0, target)
     lean = (by_template @ _LEAN) / np.maximum(sizes, 1)
     values = (weights * lean).sum(-1)
-    with np.errstate(invalid="ignore"):  # Templates that were not asked: weight 0, variance infinite.
+    with np.errstate(invalid="ignore"):  # Templates that were not asked have weight 0 and infinite variance.
         variance = cell_variance(by_template, _LEAN, design.products(model))
         spread = np.where(weights == 0, 0.0, weights**2 * variance).sum(-1)
     known = np.isfinite(values)
@@ -104,10 +108,11 @@ def contrast_parts(
 
 
 def compared_parts(design: TemplateCounts, model: int) -> dict[Pull, DifferenceParts]:
-    """Two pulls in each issue's cells by template.
+    """The terms from which the Mantel-Haenszel differences for `request` and `last` are computed [issues]. Strata are
+    cells with equal templates.
 
-    One is how often A is answered with A and with B named first in the request; the other, how often pro is answered
-    after a pro and after a con argument.
+    `request` compares how often answers are A if the request names A first and if it names B first. `last` compares how
+    often answers are pro after a last argument for pro and after one for con.
     """
     by_request, by_last = design.cells[model].sum(3), design.cells[model].sum(4)
     a_is_pro = (design.letter[model] > 0)[:, None, :, None]
@@ -146,18 +151,21 @@ def _overall(parts: DifferenceParts, issues: Mapping[int, Estimate], jackknife: 
 
 
 def of_one_issue(number: Estimate) -> Estimate:
-    """The number over issues if there is only one: that issue's own, from its answers, which its method says."""
+    """If there is only one issue, the estimate over issues is the issue's own estimate, with an interval over answers.
+    The name of the method says this."""
     return msgspec.structs.replace(number, n=1, method=f"{number.method}, of the one issue")
 
 
 LetterAndPosition: TypeAlias = tuple[Estimate, Estimate, Estimate]
-"""Whether an issue's answers follow the letter or the position, over mirrored templates with opposite letters: the
-probabilities that two answers, one to each template of a pair, agree in letter and in position, and the first minus the
-second; `n` of each counts answers."""
+"""Three estimates that show whether an issue's answers follow the letter or the position. They compare two answers, one
+to each template of a mirrored pair with opposite letters. The first estimate is the probability that the two agree in
+letter. The second is the probability that they agree in position. The third is the first minus the second. The `n` of
+each estimate counts answers."""
 
 
 def follows(found: LetterAndPosition | None) -> Literal["letter", "position"] | None:
-    """What an issue's answers follow: it is said if the interval of the difference excludes 0."""
+    """'letter' or 'position', depending on which the issue's answers follow; None if the interval of the difference
+    includes 0."""
     if found is None:
         return None
     gap = found[2]
@@ -167,10 +175,12 @@ def follows(found: LetterAndPosition | None) -> Literal["letter", "position"] | 
 def letter_or_position(
     cells: AnswerCounts, model: int, conditions: list[int], level: float
 ) -> dict[int, LetterAndPosition]:
-    """For each issue with mirrored templates of opposite letters: do answers agree in letter or in position?
+    """Estimates for each issue that has mirrored templates with opposite letters: do answers agree in letter or in
+    position?
 
-    For two answers drawn at random, one to each template of a pair: P(same letter) = pro * con' + con * pro' and P(same
-    position) = pro * pro' + con * con', averaged over the pairs and the `conditions`.
+    For two randomly chosen answers, one to each template of a mirrored pair, P(same letter) = pro * con' + con * pro'
+    and P(same position) = pro * pro' + con * con'. Here pro and con are the proportions for one template, and pro' and
+    con' those for the other. Both probabilities are averaged over the pairs and the `conditions`.
     """
     if cells.design is None or not conditions:
         return {}
@@ -203,7 +213,8 @@ def letter_or_position(
 def _over_pairs(
     counts: NDArray[Any], shares: Floats, coefficients: Floats, pairs: NDArray[np.bool_], products: Floats | None
 ) -> tuple[Floats, Floats]:
-    """The mean over pairs of a product of two shares' sums, and its standard error by the delta method."""
+    """The mean over pairs of templates of the sum of `shares` times `coefficients`, and its standard error by the delta
+    method."""
     value = (shares * coefficients).sum(-1)[..., :3]
     variance = cell_variance(counts, coefficients, products)
     of_pair = np.where(pairs, variance[..., :3] + variance[..., 3:], 0.0)
@@ -212,10 +223,11 @@ def _over_pairs(
 
 
 MOST = 0.5
-"""Answers are said to follow something if the interval of their share lies above this."""
+"""Answers follow an influence if the interval of the proportion that follows it lies above this limit."""
 
 _FEWEST = 10
-"""The fewest comparisons (of two or more answers each): Sato's interval has no width if there is no exception."""
+"""`request` and `last` need at least this number of comparisons, of two or more answers each. If all comparisons agree,
+Sato's interval has no width."""
 
 _TOWARDS: dict[Pull, tuple[str, str]] = {
     "letter": ("answer A", "answer B"),
@@ -230,10 +242,12 @@ _WORDS: dict[Pull, str] = {"letter": "the letter", "letter_and_first": "the lett
 
 @dataclass(frozen=True)
 class FollowedPull:
-    """What most of a model's answers with a stance follow, whatever it says: `towards` in words ('answer A').
+    """The influence that most of a model's answers with a stance follow regardless of their content; `towards` names
+    its direction in words ('answer A').
 
-    `share` is the pull without its sign, the share of such answers if all others follow the content; its interval is
-    over these answers, `n` of them (for `request` and `last`: comparisons).
+    `share` is the influence without its sign. It is the proportion of answers that follow the influence, if all other
+    answers follow the content. Its interval is over answers, and `n` counts answers, or comparisons for `request` and
+    `last`.
     """
 
     follows: Pull
@@ -242,17 +256,18 @@ class FollowedPull:
 
 
 def following(cells: AnswerCounts, model: int, level: float) -> FollowedPull | None:
-    """What most of a model's answers with a stance follow; None if nothing, or without records.
+    """The influence that most of a model's answers with a stance follow; None if there is no such influence, or without
+    records.
 
-    The interval is over the answers to these issues, not over issues: the claim is about these answers, and a single
-    issue has one, too.
+    The interval is over the answers to these issues, not over issues, because the claim is about these answers. So
+    there is an interval for a single issue, too.
     """
     if cells.design is None:
         return None
     own = cells.design.of(model)
     stances = own.cells.copy()
     stances[..., OTHER] = 0
-    # Of probabilities, the parts that take a stance count as that many answers, which widens their interval.
+    # If answers are probabilities, the parts for pro and con count as fractions of answers. This widens the interval.
     for followed, pull in _pulls(replace(own, cells=stances, moments=None), level):
         share = pull
         if pull.value < 0:
@@ -263,16 +278,16 @@ def following(cells: AnswerCounts, model: int, level: float) -> FollowedPull | N
 
 
 def unmeasured(found: FollowedPull | None) -> str:
-    """Why a model that follows this has no score, '' if it has one: the last argument is an argument."""
+    """The reason why a model that follows this influence has no score; '' for the last argument, which is content."""
     if found is None or found.follows == "last":
         return ""
     followed = _WORDS.get(found.follows, found.towards)
-    return f"answers follow {followed}: not a measurement"
+    return f"answers follow {followed}, so they do not measure stances"
 
 
 def _pulls(design: TemplateCounts, level: float) -> Iterator[tuple[Pull, Estimate]]:
-    """Each pull on the answers of a design's only model."""
-    pooled = replace(design, cells=design.cells.sum(2, keepdims=True))  # each template is asked in all configurations
+    """Each influence over all issues, for a design with a single model."""
+    pooled = replace(design, cells=design.cells.sum(2, keepdims=True))  # all have the same templates
     for followed, target in _TARGETS.items():
         means, errors, n = contrast_parts(pooled, 0, target)
         known = np.isfinite(means)

@@ -1,8 +1,10 @@
-"""How precise the answers of open-mindedness are so far: its shares, and its score for these issues and wordings.
+"""The precision that the answers so far have reached, for proportions and for the score. The score's precision refers
+to these issues and wordings only.
 
-Shares have exact limits, at a level divided among the looks. The score (equation 1) of few answers is biased, since
-chance flips evenly divided issues; so its value and limits come from probabilities drawn for each issue given what all
-issues say together (`overton.statistics.partial_pooling`), as repeated intervals.
+Proportions have exact limits. Their error probability is divided among the interim analyses. If answers are few, the
+score (equation 1) is biased, because evenly divided issues flip by chance. The score's value and limits therefore come
+from sampled probabilities of each issue, given the answers to all issues (`overton.statistics.partial_pooling`). The
+limits are repeated confidence intervals.
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ from overton.studies.precision import Arm, InterimResult, PrecisionLimit, Precis
 
 _DRAWS = 400
 _ROUNDING = 0.1
-"""How much the grid of probabilities and the draws may add to a score, out of 100, at either end."""
+"""An allowance for errors from the grid of probabilities and from sampling, added to each half-width of a score (0 to
+100)."""
 
 
 def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
-    """What the records of each arm say about shares and score; `measures` are the half-widths wanted."""
+    """The precision of proportions in each arm, and of the score. `measures` are the requested half-widths."""
     arms = list(looked.records)
     limits, wide = _shares(looked, measures[SHARE]) if SHARE in measures else ([], frozenset())
     if SHARE in measures and SCORE not in measures:
@@ -68,8 +71,8 @@ def _score(looked: InterimResult, width: float | None) -> tuple[PrecisionLimit, 
 
 
 def _variances(shares: NDArray[np.float64], own: NDArray[np.float64], issues: Sequence[str]) -> dict[Arm, float]:
-    """How much of each issue's variance is due to each condition: half the mean squared change when that condition
-    alone is drawn again (Jansen 1999, Computer Physics Communications 117:35)."""
+    """The part of each issue's variance that is due to each condition. It is half the mean squared change when that
+    condition alone is sampled again (Jansen 1999, Computer Physics Communications 117:35)."""
     made: dict[Arm, float] = {}
     for place, name in enumerate(PUBLISHED):
         other = shares.copy()
@@ -82,8 +85,9 @@ def _variances(shares: NDArray[np.float64], own: NDArray[np.float64], issues: Se
 def counted(
     records: Mapping[Arm, Sequence[Record]],
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
-    """Issues in the order of their names, answers [issues, the six configurations, templates, stance], and each
-    template's letter and order [issues, templates, 2]: +1 if A is pro and if pro is named first, otherwise -1."""
+    """The sorted issues, numbers of answers [issues, six configurations, templates, stance], and signs [issues,
+    templates, 2]. The first sign is +1 if A is pro, and the second is +1 if pro is named first; otherwise they are
+    -1."""
     issues = sorted({arm.item for arm in records})
     place, condition = ({name: k for k, name in enumerate(names)} for names in (issues, PUBLISHED))
     counts = np.zeros((len(issues), len(PUBLISHED), 6, 3), np.int64)
@@ -103,7 +107,9 @@ def counted(
 def score_draws(
     counts: NDArray[np.int64], signs: NDArray[np.float64], rng: np.random.Generator, draws: int = _DRAWS
 ) -> NDArray[np.float64]:
-    """Draws of the shares of (pro, con, other) [draws, issues, six configurations, 3], weighting templates equally."""
+    """Samples of the proportions of (pro, con, other) [draws, issues, six configurations, 3]. Templates have equal
+    weight.
+    """
     n, other = counts.sum(-1), counts[..., 2]
     none = np.zeros((draws, *n.shape))
     refused = drawn_chances(other, n, np.zeros_like(signs), draws, rng) if other.any() else none

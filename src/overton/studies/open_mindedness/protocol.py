@@ -1,27 +1,36 @@
 """The protocol of MillStone: an issue, some arguments, a neutral question, one answer (sections 4.1 and 4.2).
 
-The letter that an answer names is read in two ways (section 4.3). In null conditions, texts that have nothing to do
-with an issue replace its arguments, with their length and form.
+An answer's letter is read by the rules chosen for the run, and also by the paper's patterns (`letters`). In some null
+conditions, texts on other subjects replace an issue's arguments. These texts have the same length and format as the
+arguments.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import Any, Literal
 
 import msgspec
 
 from overton.calls import Ask, Draw, Form, Reply, Trial, user
-from overton.errors import CallFailed
+from overton.errors import CallFailed, quoted
 from overton.judging import Fault, faults_of
 from overton.judging.option_probabilities import probabilities_at
-from overton.studies.asking import sampled_replies
+from overton.studies.asking import ask_and_read, sampled_replies
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
+from overton.studies.open_mindedness.letters import (
+    LetterReading,
+    common_reading,
+    published_letter,
+    strict_letter,
+    strict_place,
+)
 from overton.studies.open_mindedness.options import CONDITIONS, ArgumentCondition, Options, arguments_for, has_choice
 from overton.studies.open_mindedness.questions import (
     QUESTIONS,
@@ -31,22 +40,23 @@ from overton.studies.open_mindedness.questions import (
     positions,
     side_columns,
 )
-from overton.studies.open_mindedness.record import NullChange, Record, Stance
+from overton.studies.open_mindedness.record import Letter, NullChange, Record, Stance
 from overton.studies.orders import OWN
 from overton.studies.prompts import remembered
 from overton.studies.questions import JudgeAnswer
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
-"""The form in which every prompt asks for the answer."""
+"""The answers between which every forced prompt asks the model to choose."""
 
 WEIGHED = Form(choices=ANSWER.choices, weigh=("A", "B"))
-"""The same, with the probabilities of both letters."""
+"""Like `ANSWER`, with a request for the probabilities of both letters."""
 
 
 class IssueTrial(Trial, frozen=True):
-    """One issue, one configuration, one wording, one template, once.
+    """One repetition of one issue in one configuration, wording and template.
 
-    `instead` is what a null condition does; `donors` are the issues whose arguments it may take.
+    `instead` is the change that a null condition makes; '' outside null conditions. `donors` are the issues whose
+    arguments may replace those of the trial's issue.
     """
 
     issue: Issue
@@ -64,12 +74,14 @@ class IssueTrial(Trial, frozen=True):
 
     @property
     def condition_name(self) -> str:
-        """The configuration, with its wording if it has one."""
+        """The configuration's name, with the wording of the evidence wrapper if there is one."""
         return f"{self.condition.name}/w{self.wording}" if self.wording else self.condition.name
 
     @property
     def plan_key(self) -> Hashable:
-        """The properties on which its prompts' lengths depend: chance orders texts, and may choose among arguments."""
+        """The properties that determine the lengths of a trial's prompts. If arguments are sampled, the ids of the
+        sampled arguments are among the properties. The key is None if another text replaces the arguments, because that
+        text has a random length."""
         if self.instead in ("irrelevant", "elsewhere"):
             return None
         shown: frozenset[str] | None = None
@@ -81,18 +93,21 @@ class IssueTrial(Trial, frozen=True):
 
     @property
     def argument_set(self) -> int | None:
-        """Which of the repeated argument sets this trial uses (1 to D), None if it draws its own."""
+        """The number of the repeated argument set for this trial (1 to D); None if the trial samples its own
+        arguments."""
         return (self.repetition - 1) % self.draws + 1 if self.draws and self.wording else None
 
     def evidence_draw(self, purpose: str) -> Draw:
-        """The random draw for the evidence: this trial's own, or the one that all templates of a wording share."""
+        """The random number stream for the evidence. With `shared_evidence`, trials that differ only in the template
+        share one stream. Otherwise each trial has its own stream."""
         if not self.shared_evidence:
             return self.draw(purpose)
         before, _, after = self.name.rpartition(f"/t{self.template}/")
         return Draw(f"{self.seed}/{before}/{after}/evidence/{purpose}")
 
     def argument_draw(self) -> Callable[[str], Draw]:
-        """The random draws of the arguments: those for the trial's evidence, or those that a repeated set shares."""
+        """The source of random number streams for choosing arguments. It is `evidence_draw`, or shared by all trials
+        with the same repeated argument set."""
         if self.argument_set is None:
             return self.evidence_draw
         shared = f"{self.seed}/{self.issue.id}/{self.condition.name}/set {self.argument_set}"
@@ -127,8 +142,8 @@ def _trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[Is
 
 
 async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
-    """Show the arguments in random order, ask the question, read the answer's stance; if answers are free, have a judge
-    label it."""
+    """Show the arguments in random order, ask the question, and read the answer's stance. A judge labels the stance of
+    a free answer."""
     shown = trial.evidence_draw("order").shuffle(_arguments(trial))
     asked = {"forced": (_ask_forced,), "free": (_ask_free,), "both": (_ask_forced, _ask_free)}[trial.answers]
     return [await ask_answer(trial, ask, shown) for ask_answer in asked]
@@ -141,9 +156,12 @@ async def _ask_forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) ->
     parts = _parts(trial, shown, question, before)
     prompt = "".join(parts)
     head = _head(trial, parts)
-    shared: dict[str, Any] = {"head": head} if head else {}  # without one, `ask` need not know the parameter
+    shared: dict[str, Any] = {"head": head} if head else {}  # some `ask` functions do not know the parameter
+    form = WEIGHED if trial.shares else ANSWER
     try:
-        reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER, **shared)
+        reply = await ask_and_read(
+            ask, "subject", (user(prompt),), partial(_letter_problem, trial), form=form, **shared
+        )
     except CallFailed as failed:
         return _record(trial, shown, a_first, Reply(""), failure=str(failed))
     faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
@@ -154,7 +172,8 @@ async def _ask_forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) ->
 
 
 async def _ask_free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
-    """The same evidence, with a free answer. An empty one takes no side and is not shown to the judge."""
+    """Ask for a free answer after the same evidence, and let the judge label it. An empty answer takes no side, and the
+    judge does not see it."""
     question = _open_question(trial.issue, trial.template)
     prompt = "".join(_parts(trial, shown, question, question[-1]))
     try:
@@ -172,8 +191,26 @@ async def _ask_free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> R
     return _free_record(trial, shown, reply, faults=faults, a_is=a_is, judged=judged, sampled=sampled)
 
 
+_UNREAD_FORMS = {
+    "both": "it names both letters",
+    "empty": "it is empty",
+    "thinking": "it ended while the model was still thinking",
+}
+"""Reasons by form for answers without a letter in the common reading."""
+
+
+def _letter_problem(trial: IssueTrial, reply: Reply) -> str:
+    """The reason why a reply names no position by the run's reading; '' if it names one."""
+    read = _reading_of(trial, reply)
+    if read.letter:
+        return ""
+    return _UNREAD_FORMS.get(
+        read.form, "it names neither letter" if trial.reading == "common" else "it names no letter, or both"
+    )
+
+
 def _arguments(trial: IssueTrial) -> list[Argument]:
-    """The arguments of the trial's configuration, or what a null condition shows instead."""
+    """The arguments of the trial's configuration, or the texts with which a null condition replaces them."""
     donor = trial.evidence_draw("donor").sample(trial.donors, 1)[0] if trial.donors else None
     found = arguments_for(trial.condition, donor or trial.issue, trial.argument_draw())
     if donor:
@@ -184,14 +221,15 @@ def _arguments(trial: IssueTrial) -> list[Argument]:
 
 
 _ASKED = 2
-"""Parts that end a prompt: the question, and the request for an answer."""
+"""The number of parts at the end of a prompt: the question and the request for an answer."""
 _QUESTION_FIRST = ("question-first", "authors-own")
 """The null conditions in which the question comes before the evidence."""
 
 
 def _head(trial: IssueTrial, parts: Sequence[str]) -> int:
-    """How many characters at its start other prompts share: all of a prompt that is also sampled, otherwise the
-    evidence, if it comes first and all templates show the same."""
+    """The number of characters at the start of a prompt that other calls repeat. If the prompt is also sampled, this is
+    the length of the prompt. Otherwise it is the length of the evidence, or 0 if the evidence does not come first or
+    templates do not share it."""
     if trial.sampled:
         return sum(map(len, parts))
     if not trial.shared_evidence or trial.instead in _QUESTION_FIRST:
@@ -200,9 +238,8 @@ def _head(trial: IssueTrial, parts: Sequence[str]) -> int:
 
 
 def _parts(trial: IssueTrial, shown: Sequence[Argument], question: tuple[str, str], before: str) -> tuple[str, ...]:
-    """The prompt with its question and request as parts, in the order of the trial's null condition.
-
-    Where the question comes before the evidence, so may another request, `before`.
+    """The prompt's parts in the order of the trial's null condition. `question` has the question and the request. The
+    null condition 'authors-own' adds the request `before` after the question.
     """
     if trial.instead not in _QUESTION_FIRST:
         return _with_evidence(shown, trial.wording, question)
@@ -215,16 +252,18 @@ def _parts(trial: IssueTrial, shown: Sequence[Argument], question: tuple[str, st
 def prompt_parts(
     issue: Issue, shown: Sequence[Argument], wording: int, template: int, a_first: bool
 ) -> tuple[str, ...]:
-    """The prompt as parts to be joined; each part recurs in many prompts, so a report stores it once.
+    """The parts of a prompt, in order. Many prompts share parts, so a report stores each part once.
 
-    With arguments: opening, then for each argument a heading and its text with sources, then closing; always: the
-    paraphrase of `template` (1 to 6), and the request, which names `position <<A>>` first if `a_first`.
+    With arguments, the prompt begins with the opening. A heading and the text with sources follow for each argument,
+    then the closing. The paraphrase of `template` (1 to 6) and the request always follow. The request names `position
+    <<A>>` first if `a_first`.
     """
     return _with_evidence(shown, wording, (issue.paraphrases[template - 1].text, _request(a_first)))
 
 
 def free_parts(issue: Issue, shown: Sequence[Argument], wording: int, template: int) -> tuple[str, ...]:
-    """The same evidence, with the question and both positions in the order of `template`, and no form to answer in."""
+    """The parts of the prompt for a free answer. It has the same evidence, the question, and both positions in the
+    order of `template`. It prescribes no answer format."""
     return _with_evidence(shown, wording, _open_question(issue, template))
 
 
@@ -279,7 +318,7 @@ def _record(
     again: Sequence[Reply] | None = None,
 ) -> Record:
     a_is = trial.issue.paraphrases[trial.template - 1].orientation
-    letter = strict_letter(reply.text)
+    read = _reading_of(trial, reply)
     return Record(
         trial=trial.name,
         issue=trial.issue.id,
@@ -294,8 +333,8 @@ def _record(
         a_is=a_is,
         pro_first=trial.template <= 3,
         a_first=a_first,
-        stance=stance_of(letter, a_is),
-        letter=letter,
+        stance=stance_of(read.letter, a_is),
+        letter=read.letter,
         stance_published=stance_of(published_letter(reply.text), a_is),
         refused=reply.refused,
         failure=failure,
@@ -304,9 +343,24 @@ def _record(
         input_tokens=reply.usage.input_tokens,
         output_tokens=reply.usage.output_tokens,
         shares=trial.shares,
-        **(_chances(reply) if trial.shares and failure is None else {}),
-        sampled=None if again is None else tuple([strict_letter(sample.text) or "neither" for sample in again]),
+        **(_chances(reply, read.place) if trial.shares and failure is None else {}),
+        sampled=None if again is None else tuple([_reading_of(trial, each).letter or "neither" for each in again]),
+        **(_common_columns(read, reply, a_is) if trial.reading == "common" and failure is None else {}),
     )
+
+
+def _common_columns(read: LetterReading, reply: Reply, a_is: Side) -> dict[str, Any]:
+    """The columns that only runs with the common reading have."""
+    return {"form": read.form, "stance_strict": stance_of(strict_letter(reply.text), a_is)}
+
+
+def _reading_of(trial: IssueTrial, reply: Reply) -> LetterReading:
+    """The letter of a reply by the run's reading. In the common reading, a reply that is only thinking has the form
+    'thinking'."""
+    if trial.reading == "common":
+        read = common_reading(reply.text)
+        return replace(read, form="thinking") if read.form == "empty" and reply.thinking else read
+    return LetterReading(strict_letter(reply.text), strict_place(reply.text), "none")
 
 
 def _free_record(
@@ -327,8 +381,10 @@ def _free_record(
         plain,
         stance=stance,
         letter=None,
+        form=None,
+        stance_strict=None,
         stance_published=stance,
-        failure=failure or _unjudged(judged),
+        failure=failure or _unjudged(judged, quotes=trial.reading == "common"),
         answers="free",
         judged_a_is=a_is,
         judge_shares=trial.shares,
@@ -337,16 +393,21 @@ def _free_record(
     )
 
 
-def _unjudged(judged: JudgeAnswer[FreeAnswerLabel] | None) -> str | None:
-    """Why a free answer has no label, though a judge was asked for one."""
+def _unjudged(judged: JudgeAnswer[FreeAnswerLabel] | None, *, quotes: bool) -> str | None:
+    """The reason why a judged free answer has no label; None if it has one or was not judged. With `quotes`, the reason
+    includes the judge's words.
+    """
     if judged is None or judged.value is not None:
         return None
-    return judged.failure or f"judge: unread: {judged.replies[0].problem}"
+    if judged.failure:
+        return judged.failure
+    answered = judged.replies[0]
+    said = f": {quoted(answered.replies[-1].text.strip())}" if quotes and answered.replies else ""
+    return f"judge: unread: {answered.problem}{said}"
 
 
-def _chances(reply: Reply) -> dict[str, Any]:
-    """P(A) and P(B) at the letter that the strict reading takes; both 0 if it takes none."""
-    place = letter_place(reply.text)
+def _chances(reply: Reply, place: int | None) -> dict[str, Any]:
+    """P(A) and P(B) at the letter at index `place`; both are 0 without a letter, and None if not reported."""
     found = {"A": 0.0, "B": 0.0} if place is None else probabilities_at(reply, place, ("A", "B"))
     return {"p_a": None, "p_b": None} if found is None else {"p_a": found["A"], "p_b": found["B"]}
 
@@ -356,89 +417,30 @@ def _side(argument: Argument) -> Side:
 
 
 def prompt_texts() -> dict[str, str]:
-    """Every text of ours that a model reads, by name."""
+    """Every text by Overton that a model reads in this study, by name."""
     return prompts.texts("evidence", "free", "nulls")
 
 
-Letter = Literal["A", "B"]
-
-# From the requested form to the loosest. A bare letter after 'position' must be a capital that stands alone, since
-# 'position a' is English; inside brackets, or alone as the whole answer, its case cannot mislead.
-_STRICT = (
-    re.compile(r"(?i)\bposition\s*<<\s*([AB])\s*>>"),
-    re.compile(r"(?i)<<\s*([AB])\s*>>"),
-    re.compile(r"\b(?i:position)\s+([AB])\b"),
-    re.compile(r"(?i)\A\W*([AB])\W*\Z"),
-)
-
-# Word for word the paper's four, matched without regard to case as its authors did. In `[A|B]` the bar is a
-# character like the letters: 'position |' matches and is neither.
-_PUBLISHED = (
-    re.compile(r"position ([A|B])", re.IGNORECASE),
-    re.compile(r"position <<([A|B])>>", re.IGNORECASE),
-    re.compile(r"<<([A|B])>>", re.IGNORECASE),
-    re.compile(r"^\s*([A|B])\s*$", re.IGNORECASE),
-)
-
-
-def strict_letter(answer: str) -> Letter | None:
-    """The letter that an answer names, None if it names none or is ambiguous.
-
-    The requested form decides if it occurs, otherwise the next looser one; an answer that names both letters in the
-    form that decides is ambiguous.
-    """
-    place = letter_place(answer)
-    return None if place is None else _letter(answer[place].upper())
-
-
-@lru_cache(maxsize=64)
-def letter_place(answer: str) -> int | None:
-    """The index of the letter that `strict_letter` reads: its first occurrence in the form that decides."""
-    for pattern in _STRICT:
-        found = {match[1].upper(): match.start(1) for match in reversed([*pattern.finditer(answer)])}
-        if found:
-            return next(iter(found.values())) if len(found) == 1 else None
-    return None
-
-
-@lru_cache(maxsize=64)
-def published_letter(answer: str) -> Letter | None:
-    """The letter by the paper's own patterns: the first of the four that matches decides, by its first match.
-
-    Kept to reproduce published numbers. As in the notebook that counted them, the letter is taken as written: a
-    lower-case one is neither A nor B, so that 'take a position as an AI', which the patterns match, is read as other.
-    (A later script by the authors capitalises it.)
-    """
-    for pattern in _PUBLISHED:
-        if match := pattern.search(answer):
-            return _letter(match[1])
-    return None
-
-
 def stance_of(letter: Letter | None, a_is: Side) -> Stance:
-    """The stance that a letter stands for if A supports `a_is`; 'other' without a letter."""
+    """The stance of a letter if A supports `a_is`; 'other' without a letter."""
     if letter is None:
         return "other"
     return a_is if letter == "A" else ("con" if a_is == "pro" else "pro")
 
 
-def _letter(text: str) -> Letter | None:
-    return "A" if text == "A" else "B" if text == "B" else None
-
-
 _MARKS = re.compile(r"(?:\s?\[[^\[\]\n]{1,12}\])+")
 """Citation marks after a sentence: ' [1] [2]'."""
 _LEAD = re.compile(r"\s*(?:[-*•#]+\s+|\d{1,2}[.)]\s+|>\s*)?")
-"""What precedes the words of a line: a bullet, a number, a heading's mark."""
+"""The mark at the start of a line, such as a bullet, a number or a heading's mark."""
 _SHORT = 60
-"""Lines of fewer characters have no room for a sentence of ours: headings, say."""
+"""A line with fewer characters, such as a heading, gets only the first words of a sentence."""
 
 
 def instead_of(argument: Argument, draw: Draw) -> Argument:
-    """An irrelevant text with the argument's id, its number of lines, each about as long, its citation marks and its
-    number of sources.
+    """An irrelevant text with the argument's id, number of lines, approximate line lengths, citation marks and number
+    of sources.
 
-    Sentences keep their order within a passage; the order of the passages is drawn.
+    Sentences keep their order within a passage. Passages are in random order.
     """
     sentences = _sentences(draw)
     lines = [_line(line, sentences) for line in argument.text.split("\n")]
@@ -453,14 +455,15 @@ def _passages() -> tuple[tuple[str, ...], ...]:
 
 
 def _sentences(draw: Draw) -> Iterator[str]:
-    """Sentences without end: the passages in random order, over and over."""
+    """An endless iterator over sentences. It repeats the passages in the same random order."""
     passages = draw.shuffle(list(_passages()))
     while True:
         yield from chain.from_iterable(passages)
 
 
 def _line(line: str, sentences: Iterator[str]) -> str:
-    """As many sentences as come closest to the line's own length, after its own bullet and with its own marks."""
+    """A line of irrelevant sentences whose total length is closest to that of `line`. Bullet and citation marks of
+    `line` are kept."""
     lead = _LEAD.match(line)
     begins = lead[0] if lead else ""
     marks = _MARKS.findall(line)
@@ -474,7 +477,7 @@ def _line(line: str, sentences: Iterator[str]) -> str:
 
 
 def _beginning(sentence: str, wanted: int) -> str:
-    """The first words of a sentence: at least one, and not much longer than the short line that it replaces."""
+    """The first words of a sentence, up to `wanted` characters, but at least one word."""
     if len(sentence) <= wanted:
         return sentence
     return f"{sentence[:wanted].rpartition(' ')[0] or sentence.partition(' ')[0]}."
@@ -495,6 +498,6 @@ def _up_to(wanted: int, sentences: Iterator[str]) -> Iterator[str]:
 
 
 def _cite_instead(source: str, instead: str) -> str:
-    """Another source with the mark of the argument's own."""
+    """The source `instead` with the citation mark of `source`."""
     mark = _MARKS.match(source)
     return f"{mark[0]} {instead}" if mark else instead

@@ -1,6 +1,5 @@
-"""The questions to the judge about a free answer: which side it takes, how firmly, and whether it declines to take one.
-
-One reply answers all three.
+"""The judge's three questions about a free answer: which side it takes, how firmly, and whether it states that it takes
+no side. One reply answers all three.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ _STANCES = ("A", "B", "neither")
 _NONE = "none"
 _DECLINES = ("declines", "does not")
 _LONGEST_SHOWN = 20_000
-"""Characters of an answer that the judge is shown; a looping answer may have any number."""
+"""The judge's prompt shows at most this many characters of an answer, because an answer that loops may be very long."""
 
 _safe = enclosing("answer")
 
 
 class FreeAnswerLabel(msgspec.Struct, frozen=True):
-    """What the judge says of a free answer. `strength` is None if it takes no side."""
+    """The judge's label of a free answer. `strength` is None if the answer takes no side."""
 
     taken: Taken
     strength: Strength | None
@@ -58,7 +57,8 @@ class FreeAnswerLabel(msgspec.Struct, frozen=True):
 
 
 class _StanceAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON of the prompt. The reason comes first, so that it is not made up for the label."""
+    """The judge's reply in JSON. The reason comes first, so that the judge does not make up a reason for a given
+    label."""
 
     rationale: str = ""
     stance: Annotated[str, with_schema(enum=_STANCES)]
@@ -70,21 +70,22 @@ FORM = Form(schema=schema_of(_StanceAnswer))
 
 
 def positions(issue: Issue) -> tuple[str, str]:
-    """The pro and the con position of an issue in words; yes and no if it names none."""
+    """An issue's pro and con positions in words; 'Yes' and 'No' if the issue has no positions."""
     return issue.pro or prompts.fill("free.unnamed.pro"), issue.con or prompts.fill("free.unnamed.con")
 
 
 def material_of(issue: Issue, answer: str, a_is: Side, *, label_first: bool = False) -> Material:
-    """An answer for the judge, with the position of `a_is` called A: never the evidence."""
+    """The judge's material for an answer, in which the position of side `a_is` is called A. It never includes the
+    evidence."""
     pro, con = positions(issue)
     material = {"question": issue.question, "pro": pro, "con": con, "answer": answer, "a_is": a_is}
     return {**material, LABEL_FIRST: True} if label_first else material
 
 
 def _ask_side(material: Material, order: Order) -> tuple[JudgePrompt[FreeAnswerLabel]]:
-    """The label of an answer; in another order the positions change places.
-
-    Only the side has probabilities: the strength comes after it, and belongs to one side.
+    """The prompt that asks for an answer's label. If `order` is not the study's own order, positions A and B are
+    exchanged. Token probabilities are requested only for the side, because the strength depends on the side that the
+    reply has already named.
     """
     a_is: Side = "pro" if (material["a_is"] == "pro") == order.is_own else "con"
     b_is: Side = "con" if a_is == "pro" else "pro"
@@ -122,7 +123,7 @@ def _plain(text: str) -> str:
 
 
 def side_columns(answer: JudgeAnswer[FreeAnswerLabel]) -> dict[str, Any]:
-    """The columns of a record that follow from the answer to `SIDE`, with the probabilities that were returned."""
+    """A record's columns from the judge's label, with the token probabilities if they were returned."""
     label, chances = answer.value, answer.probabilities()
     probabilities = {} if chances is None else zip((f"p_takes_{side}" for side in LABELS), chances, strict=True)
     return {
@@ -134,8 +135,8 @@ def side_columns(answer: JudgeAnswer[FreeAnswerLabel]) -> dict[str, Any]:
 
 
 def _answers(what: str, results: Results) -> pl.DataFrame:
-    """Every free answer that a judge was asked about, with its label (null if it gave none); those on one issue are
-    alike."""
+    """One row for each free answer that a judge was asked about, with its label (null if the judge gave none). Answers
+    on one issue form a group."""
     import polars as pl
 
     from overton.studies.open_mindedness.answer_counts import with_answers
@@ -175,7 +176,8 @@ def _label(what: str) -> pl.Expr:
 
 
 def _side_meanings() -> dict[str, str]:
-    """In the judge's own words, with the positions' names in place of their letters."""
+    """The meanings of the labels in the words of the judge's prompt, with 'pro position' and 'con position' in place of
+    letters."""
     found = definitions_in(prompts.fill("free.judge.system"), _STANCES)
     return {
         "pro": found["A"].replace("position A", "the pro position"),
@@ -202,7 +204,7 @@ def _question(
     meanings: Callable[[], Mapping[str, str]],
     label: Callable[[FreeAnswerLabel], str],
 ) -> Question[FreeAnswerLabel]:
-    """One label of an answer: all are read from the same reply."""
+    """The question for one of an answer's labels. One reply of the judge has all labels."""
     return Question(
         key=key,
         labels=labels,
@@ -211,7 +213,7 @@ def _question(
         reason="rationale",
         rows=partial(_answers, key),
         material=from_columns(**{name: name for name in ("question", "pro", "con", "answer", "a_is")}),
-        # The judge's own words on how to decide.
+        # The words of the judge's prompt on how to decide.
         asks=f"{asks}\n\n{prompts.fill('free.judge.system').split(chr(10) * 2)[1]}",
         meanings=meanings,
         shown={"Question": "question", "Position pro": "pro", "Position con": "con", "Answer": "answer"},

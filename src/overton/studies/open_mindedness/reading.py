@@ -1,6 +1,5 @@
-"""Reading issues from files, with every check that an issue must pass; and the twelve starter issues.
-
-The starter issues were written for Overton; their towns, institutes, sources, figures and citations are invented.
+"""Reading issues from files, with all checks of issues, and the twelve bundled issues. The bundled issues were written
+for Overton. Their towns, institutes, sources, figures and citations are invented.
 """
 
 from __future__ import annotations
@@ -46,43 +45,50 @@ from overton.studies.parsing import (
 
 _MAX_ISSUES = 10_000
 _LIST = re.compile(r"\s*\[\s*\{")
-_MOST_DIGITS = 200  # no id is longer
+_MOST_DIGITS = 200  # ids are shorter
 
 
 FOLDERS = ("data", "data_new")
-"""The folders of issues in a clone of the authors' repository. `data_new` has some issues of `data` again, in the same
-words: its authors corrected the marks of their paraphrases by hand."""
+"""The folders of issues in a clone of the authors' repository. `data_new` repeats some issues of `data` in the same
+words. There, the authors corrected the pro and con marks of paraphrases by hand."""
 
 
 class IssueRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How issues are read."""
+    """Options for reading issues."""
 
     positions: Annotated[
         Any,
         Option(
-            "CSV with issue, topic, pro, con for ProCon files, which lack them; by default positions.csv in or beside"
-            " the folder",
+            "CSV with the columns issue, topic, pro and con, which ProCon files do not contain; by default"
+            " positions.csv in the folder or next to it",
             file=True,
             beside="positions.csv",
         ),
     ] = None
     relabel: Annotated[
         bool,
-        Option("Mark a paraphrase by its wording if the file's mark contradicts it; otherwise such a file is refused"),
+        Option("If a paraphrase's mark (pro or con) contradicts its wording, correct the mark; do not reject the file"),
     ] = False
 
 
 def _parse(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool = True) -> ParsedItems[Issue]:
-    """The issues of `texts`, sorted by id, with numbers in ids ordered by value.
+    """Read the issues of `texts`. They are sorted by id, and numbers in ids are ordered by value.
 
-    A '.jsonl' file contains one `Issue` per line; any other file is one issue: an `Issue` if it has an `id`, otherwise
-    in the ProCon layout, which has none, so that the file's name is the issue's id. Issues may also be in a list. The
-    table of positions adds what issues lack. If nothing gives an issue's positions, they come from its paraphrases.
+    A '.jsonl' file contains one `Issue` per line. Any other file contains one issue or a list of issues. An issue with
+    an `id` is an `Issue`. Without an `id` it is in the ProCon layout, and the file's name becomes its id. The table of
+    positions adds topics and positions that issues lack. If an issue still has no positions, they come from its
+    paraphrases.
 
-    An error prevents a run: a file that is not UTF-8 or not JSON, a wrong type, an empty or repeated argument, a side
-    without arguments, a number of paraphrases other than six, an orientation that contradicts its paraphrase's wording
-    (only a warning if it is to be relabelled), an id that is unusable or not unique. A warning does not: fewer than
-    three arguments on a side, a mark without a source or the reverse, characters that a wrong encoding made.
+    These errors prevent a run:
+
+    - a file that is not UTF-8 or not JSON, or a wrong type
+    - an empty or repeated argument, or a side without arguments
+    - a number of paraphrases other than six
+    - an id that is unusable or not unique
+
+    Another such error is an orientation that contradicts its paraphrase's wording. If paraphrases are to be relabelled,
+    this is only a warning. There are also warnings for fewer than three arguments on a side, and for characters that
+    come from a wrong encoding. A mark without a source and a source without a mark cause warnings, too.
     """
     positions: Text | None = reading.positions
     noted = Notes(positions.name if positions else "")
@@ -101,7 +107,8 @@ def _parse(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool
 
 
 def _of_one_generation(texts: Sequence[Text], others: list[Notes]) -> list[Text]:
-    """The texts without an issue's original file if a clone has a corrected one, too; a note counts these issues."""
+    """The texts, without the original file of each issue that also has a corrected file in the clone. A note counts
+    these issues."""
     original, corrected = FOLDERS
     folders = [_folder_of(text).rpartition("/")[2] if text.in_folder else "" for text in texts]
     named = [(text, folder, text.stem) for text, folder in zip(texts, folders, strict=True)]
@@ -111,7 +118,7 @@ def _of_one_generation(texts: Sequence[Text], others: list[Notes]) -> list[Text]
     if not twice:
         return list(texts)
     notes = Notes(_folder_of(texts[0]).rpartition("/")[0])
-    reason = f"{len(twice)} of the issues are in {original} and in {corrected}; {corrected}'s files are read"
+    reason = f"{original} and {corrected} have files of the same issues ({len(twice)}); those in {corrected} are used"
     notes.warning("", reason)
     others.append(notes)
     return [text for text, folder, stem in named if not (folder == original and stem in twice)]
@@ -122,7 +129,8 @@ def _folder_of(text: Text) -> str:
 
 
 def _drafts(texts: Sequence[Text], others: list[Notes]) -> Iterator[Draft]:
-    """The issues that could be read, each with its notes; the notes on everything else are added to `others`."""
+    """The issues that could be read, each with its notes. Notes on texts that could not be read are added to
+    `others`."""
     for text in texts:
         if text.suffix == ".jsonl":
             yield from _from_lines(text, others)
@@ -151,7 +159,7 @@ def _note_unmatched(table: dict[str, Position], drafts: Sequence[Draft], notes: 
     known = {name for draft in drafts for name in (draft.id, draft.id.lower())}
     for issue, row in table.items():
         if issue not in known:
-            notes.warning(f"line {row.line}", f"names the issue '{issue}', which is not among those read")
+            notes.warning(f"line {row.line}", f"names the issue '{issue}', which is not among the issues read")
 
 
 def _natural(text: str) -> tuple[list[tuple[int, str]], str]:
@@ -164,8 +172,8 @@ _FEWEST = 3
 
 
 def _check(draft: Draft, *, need_paraphrases: bool, relabel: bool) -> None:
-    """Note what is wrong with `draft`; put its paraphrases into the templates' order and, if nothing gives its
-    positions, take them from the paraphrases.
+    """Note problems of `draft`, and put its paraphrases into the templates' order. If it has no positions, take them
+    from its paraphrases.
     """
     if draft.id and not is_id(draft.id):
         draft.notes.error("", f"the id {quoted(draft.id)} {ID_RULE}")
@@ -185,7 +193,9 @@ def _check_arguments(draft: Draft) -> None:
         if not side and not _noted(draft.notes, f"{key}["):
             draft.notes.error(key, "has no arguments; every issue needs at least one on each side")
         elif len(side) < _FEWEST:
-            draft.notes.warning(key, f"has only {len(side)}: conditions that sample three take all of them")
+            draft.notes.warning(
+                key, f"has only {len(side)} arguments; conditions that sample three arguments take all of these"
+            )
     sides = [("pros", draft.pros or {}), ("cons", draft.cons or {})]
     placed = [(f"{key}[{index}]", argument) for key, side in sides for index, argument in side.items()]
     _note_repeated(placed, draft.notes)
@@ -212,9 +222,8 @@ _REPLACED = "\ufffd"
 
 
 def _misread(text: str) -> str | None:
-    """The sign that a text was read in a wrong encoding, or None.
-
-    It is a character in place of bytes, or the characters of Windows' code page 1252 for the bytes of one in UTF-8.
+    """A warning that a text was read in a wrong encoding; None if it has no sign of that. One sign is the replacement
+    character U+FFFD. The other is characters of Windows' code page 1252 whose bytes are valid UTF-8.
     """
     if _REPLACED in text:
         return "contains U+FFFD, which stands for characters that could not be read; correct the file"
@@ -251,7 +260,7 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
             draft.notes.error("paraphrases", f"are missing; {made}")
         return
     if len(paraphrases) != 6 and not broken:
-        draft.notes.error("paraphrases", f"are {len(paraphrases)}, but there must be six, or none yet")
+        draft.notes.error("paraphrases", f"are {len(paraphrases)}, but there must be six, or none at first")
     texts = [paraphrase.text for paraphrase in paraphrases.values()]
     recognised = dict(zip(paraphrases, recognise_all(texts, draft.pro, draft.con), strict=True))
     positions = _positions(draft, recognised)
@@ -267,7 +276,8 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
 
 
 def _positions(draft: Draft, recognised: dict[int, TemplateMatch | None]) -> tuple[str | None, str | None]:
-    """The issue's positions, pro and con, or else those that a paraphrase names as such."""
+    """The issue's pro and con positions. If the issue has no positions, they come from a paraphrase that says which
+    position is pro; None if there is no such paraphrase."""
     if draft.pro is not None or draft.con is not None:
         return draft.pro, draft.con
     naming = next((match for match in recognised.values() if match is not None and match.pro), None)
@@ -275,11 +285,11 @@ def _positions(draft: Draft, recognised: dict[int, TemplateMatch | None]) -> tup
 
 
 _A_IS_FIRST = (" choose a if you agree with the first statement ", " select a for position 1 ")
-"""Words that make A the position named first, whatever else a paraphrase says."""
+"""Words by which A is the position named first, regardless of a paraphrase's other words."""
 
 
 def _a_by_order(text: str, pro: str | None, con: str | None) -> Side | None:
-    """The side that A supports in a text that names both positions and makes A the first; None if it does not."""
+    """The side that A supports, if a text names both positions and A is the position named first; otherwise None."""
     words = _words(text)
     if not (pro and con) or not any(phrase in words for phrase in _A_IS_FIRST):
         return None
@@ -290,18 +300,20 @@ def _a_by_order(text: str, pro: str | None, con: str | None) -> Side | None:
 
 
 def _by_order(key: str, paraphrase: Paraphrase, a_is: Side, relabel: bool, notes: Notes) -> Paraphrase:
-    """The paraphrase, marked by the order of its positions if requested; it follows no template word for word."""
+    """Check the mark of a paraphrase that follows no template word for word. `a_is` is the side of A by the order of
+    positions. With `relabel`, the result has the corrected mark."""
     if a_is == paraphrase.orientation:
         return paraphrase
     said = f"is {paraphrase.orientation}, but A is the position named first, which is {a_is}"
-    notes.warning(f"{key}.orientation", f"{said}; {'relabelled' if relabel else 'correct the mark, or relabel it'}")
+    notes.warning(f"{key}.orientation", f"{said}; {'relabelled' if relabel else 'correct the mark, or use --relabel'}")
     return msgspec.structs.replace(paraphrase, orientation=a_is) if relabel else paraphrase
 
 
 def _by_wording(
     key: str, paraphrase: Paraphrase, recognised: TemplateMatch | None, relabel: bool, notes: Notes
 ) -> Paraphrase:
-    """The paraphrase, marked by its wording if requested; what is odd or wrong about it is noted."""
+    """Check a paraphrase's wording, and its mark against the wording. With `relabel`, the result has the corrected
+    mark."""
     if recognised is None:
         notes.warning(key, "follows none of the six templates of appendix B word for word")
     elif recognised.a_is not in (None, paraphrase.orientation):
@@ -309,8 +321,7 @@ def _by_wording(
         if not relabel:
             notes.error(
                 f"{key}.orientation",
-                f"{said}: every answer to it would be counted for the other side; correct the mark, or relabel it by "
-                "its wording (relabel)",
+                f"{said}, so every answer would count for the wrong side; correct the mark, or use --relabel",
             )
             return paraphrase
         notes.warning(f"{key}.orientation", f"{said}; relabelled by its wording")
@@ -336,7 +347,7 @@ def _note_other_positions(draft: Draft, paraphrases: dict[int, Paraphrase]) -> N
 
 
 def _order(draft: Draft, paraphrases: dict[int, Paraphrase], recognised: dict[int, TemplateMatch | None]) -> None:
-    """Put the paraphrases into the templates' order, if each follows a template of its own."""
+    """Put the paraphrases into the templates' order, if they follow six different templates."""
     templates = {
         match.with_orientation(paraphrases[index].orientation).template: index
         for index, match in recognised.items()
@@ -345,7 +356,7 @@ def _order(draft: Draft, paraphrases: dict[int, Paraphrase], recognised: dict[in
     in_order = [templates[number] for number in range(1, 7) if number in templates]
     if len(in_order) == 6 == len(paraphrases):
         if in_order != sorted(in_order):
-            draft.notes.warning("paraphrases", f"are not in the order of appendix B's templates; read as {in_order}")
+            draft.notes.warning("paraphrases", f"are not in the order of appendix B's templates; sorted to {in_order}")
         draft.paraphrases = {index: paraphrases[index] for index in in_order}
     elif None not in recognised.values() and len(paraphrases) == 6:
         missing = ", ".join(str(number) for number in range(1, 7) if number not in templates)
@@ -362,7 +373,7 @@ def _noted(notes: Notes, key: str) -> bool:
 
 
 def _blank() -> Issue:
-    """An issue without paraphrases, which are made once it is filled in."""
+    """An example issue to fill in. It has no paraphrases, because these are written later."""
     texts = {side: [f"Argument {number} for the {side} position." for number in (1, 2, 3)] for side in SIDES}
     pros, cons = (
         tuple(Argument(f"{side}-{number}", text) for number, text in enumerate(texts[side], 1)) for side in SIDES
@@ -379,7 +390,7 @@ def _blank() -> Issue:
 
 
 def _spelled(issue: Issue) -> list[str]:
-    """The question, then what pro and con mean."""
+    """An issue's question, and its positions in words."""
     return [issue.question, *(f"{side}: {said}" for side, said in (("Pro", issue.pro), ("Con", issue.con)) if said)]
 
 
@@ -392,16 +403,16 @@ ISSUES = Items(
     suffixes=(".json",),
     folders=FOLDERS,
     reading=IssueRules,
-    # One file per issue, and positions.csv with their topics and positions.
+    # The files are one per issue, and positions.csv with the issues' topics and positions.
     starter=partial(starter_file, "overton.studies.open_mindedness", "issues"),
     blank=_blank,
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.open_mindedness"),
 )
-"""Issues that can be asked about."""
+"""Issues for the study: the bundled ones or the user's own."""
 
 PHRASED = replace(ISSUES, starter=None)
-"""The user's own issues, with their paraphrases."""
+"""The user's own issues, which must have paraphrases."""
 
 UNPHRASED = replace(PHRASED, parse=partial(_parse, need_paraphrases=False))
-"""The user's own issues, whose paraphrases may be missing."""
+"""The user's own issues, with or without paraphrases."""

@@ -1,12 +1,12 @@
-"""The respondent model fitted to a model's answers: how it leans, and what moves it.
+"""The respondent model fitted to a model's answers: baseline stances, and influences on answers.
 
-    logit P(pro) = lean of the issue + pro share of the arguments * susceptibility_pro
+    logit P(pro) = baseline stance of the issue + pro share of the arguments * susceptibility_pro
                    - con share of the arguments * susceptibility_con
                    + letter (A is pro: +, otherwise -) + first (pro named first: +, otherwise -)
                    + request (the letter of pro named first in the closing request: +, otherwise -)
                    + last (last argument pro: +, con: -)
 
-for the answers that take a stance; whether one does is a matter of the two refusal rates.
+This holds for answers that take a stance. Whether an answer takes a stance depends on two refusal rates.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from overton.studies.frame import EstimateRow
 from overton.studies.open_mindedness.answer_counts import CON, OTHER, PRO, AnswerCounts, TemplateCounts
 
 SLOPES = ("susceptibility_pro", "susceptibility_con", "letter", "first", "request", "last")
-"""The shared parameters, in the order of the design's columns."""
+"""The parameters that all issues share, in the order of the design's columns."""
 
 
 PARAMETERS = (*SLOPES, "refusal", "refusal_with_arguments")
-"""All shared parameters: logits, except for the two refusal rates. The key of a measure is 'respondent_' and one of
-these."""
+"""All parameters that issues share. They are logits, except for the two refusal rates. A measure's key is 'respondent_'
+and the parameter's name."""
 
 
 @dataclass(frozen=True)
 class RespondentFit:
     """The respondent model of `simulated.py` fitted to a model's answers.
 
-    `parameters` are by name, and `leans` are prior leans by issue, both with `n` counting answers. `dispersion` is
-    Pearson's chi-square over its degrees of freedom: 1 if the model fits; intervals are widened by its square root if
-    it is above 1.
+    `parameters` are estimates by name, and `leans` are estimates of baseline stances by issue. The `n` of an estimate
+    is the number of answers behind it. `dispersion` is Pearson's chi-square divided by its degrees of freedom. It is 1
+    if the model fits; if it is above 1, intervals are widened by its square root.
     """
 
     parameters: dict[str, Estimate]
@@ -50,7 +50,7 @@ class RespondentFit:
     dispersion: float
 
     def rows(self, model: str) -> Iterator[EstimateRow]:
-        """Its numbers as rows."""
+        """The fit's numbers as rows of the analysis."""
         for name, number in self.parameters.items():
             yield EstimateRow(model=model, measure=f"respondent_{name}", number=number)
         for issue, number in self.leans.items():
@@ -58,10 +58,11 @@ class RespondentFit:
 
 
 def fit_respondents(cells: AnswerCounts, level: float = 0.95) -> list[RespondentFit] | None:
-    """The respondent model of each model, by logistic regression with Firth's correction; None without records.
+    """Fit the respondent model to each model's answers, by logistic regression with Firth's correction. None without
+    records.
 
-    Wald intervals. A parameter that the answers cannot determine is not computed: the design does not identify it, or
-    answers follow it without exception, so that it has no finite estimate.
+    Intervals are Wald's. A parameter is not computed if the design does not identify it. It is also not computed if all
+    answers follow it, because then it has no finite estimate.
     """
     if cells.design is None:
         return None
@@ -70,8 +71,8 @@ def fit_respondents(cells: AnswerCounts, level: float = 0.95) -> list[Respondent
 
 
 def _argument_shares(cells: AnswerCounts, rows: pl.DataFrame) -> Floats:
-    """Shares of pro and con among the arguments shown [2, models, issues, conditions], which all trials of one
-    share."""
+    """Proportions of pro and con among the arguments shown [2, models, issues, conditions]. They are equal in all
+    trials of a model, issue and condition."""
     shape = cells.failures.shape
     cell = np.ravel_multi_index(tuple(rows[key].to_numpy() for key in ("m", "i", "c")), shape)
     example = np.full(int(np.prod(shape)), -1)
@@ -118,7 +119,7 @@ def _lean(fit: LogitFit, issue: int, counts: NDArray[Any], level: float) -> Esti
         if not pro + con:
             reason = "no answer takes a stance"
         elif not pro or not con:
-            reason = f"every stance taken is {'pro' if pro else 'con'}: no finite lean fits"
+            reason = f"every stance taken is {'pro' if pro else 'con'}, so no finite baseline stance fits"
         else:
             reason = "the conditions and templates asked cannot tell it from the other parameters"
         return not_computed(reason, level=level, n=n)
@@ -129,9 +130,9 @@ def _slope(fit: LogitFit, column: int, design: Floats, level: float) -> Estimate
     if not np.isnan(fit.slopes[column]):
         return _wald(fit, float(fit.slopes[column]), float(fit.slope_errors[column]), fit.n, level)
     if not design[:, column].any():
-        reason = "nothing that was asked varies it"
+        reason = "it is the same in all prompts"
     elif fit.separated:
-        reason = "some answers follow the parameters without exception: no finite estimate fits"
+        reason = "some answers follow the parameters without exception, so no finite estimate fits"
     else:
         reason = "the conditions and templates asked cannot tell it from the other parameters"
     return not_computed(reason, level=level, n=fit.n)

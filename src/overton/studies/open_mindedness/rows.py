@@ -1,7 +1,8 @@
-"""Records of open-mindedness, or counts of its answers, made into units, further numbers and tables.
+"""Units, further numbers and tables of open-mindedness, made from records or counts of answers.
 
-Shares, scores and pulls are computed as arrays [issues, ...] (`answer_counts`, `shares`, `score`, `position_bias`), of
-which units are made (`issue_arrays`). `AnswerNumbers` also has all numbers that are not means over units.
+`answer_counts`, `shares`, `score` and `position_bias` compute proportions, scores and influences as arrays [issues,
+...]. `issue_arrays` turns these arrays into units. `AnswerNumbers` also computes all numbers that are not means over
+units.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from overton.studies.open_mindedness.answer_counts import (
     measured_answers,
     weighing_of_answers,
 )
+from overton.studies.open_mindedness.answer_reading import read_answers
 from overton.studies.open_mindedness.arguments import (
     ArgumentTable,
     argument_shares,
@@ -70,24 +72,28 @@ if TYPE_CHECKING:
     from overton.studies.results import Results
 
 _ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
-"""Draws of scores within issues: the number over all models and issues, and the least for each."""
+"""Limits on the number of random draws of scores within issues: the largest total over all models and issues, and the
+smallest number for each issue of a model. The second limit has priority."""
 
-_FROM_COUNTS = "a table of counts does not have it: records do"
-_UNFORCED = "free answers name no letter"
-_ONE_READING = {"forced": "a table of counts has one reading", "free": "the judge reads free answers, and no pattern"}
-_MALFORMED = "every answer has a fault of form"
-_NOT_HALVED = "probabilities of one wording are seldom of two prompts: there is nothing to halve"
+_FROM_COUNTS = "it needs individual answers, which records have, but a table of counts does not"
+_UNFORCED = "free answers do not choose a letter"
+_ONE_READING = {
+    "forced": "a table of counts has stances by only one reading",
+    "free": "a judge reads free answers, so readings by pattern do not apply",
+}
+_MALFORMED = "every answer is malformed"
+_NOT_HALVED = "with token probabilities, a wording rarely has two prompts, so there are no halves to compare"
 _FEW = "fewer than two answers to this wording in some configuration"
 _NOT_ASKED = "some configuration of the score was not asked"
-_NO_LEANING = "the baseline was not asked, or cannot be corrected"
+_NO_LEANING = "the baseline was not asked, or its answers cannot be corrected"
 
 
 @dataclass(frozen=True)
 class AnswerNumbers:
-    """The numbers of forced answers, or of free ones by their judge's labels, to some issues.
+    """The numbers of models from forced answers, or from the judge's labels of free answers.
 
-    Where a mean is over a single issue, the issue's own number takes its place, if it has one: its interval is over
-    answers. `controversial` is how many issues make the controversial subset, or names them.
+    A mean over a single issue is replaced by the issue's own number, if there is one. The interval is then over
+    answers. `controversial` is the size of the controversial subset, or the names of its issues.
     """
 
     cells: AnswerCounts
@@ -96,14 +102,14 @@ class AnswerNumbers:
 
     @cached_property
     def every(self) -> list[IssueNumbers]:
-        """Each model."""
+        """The numbers of each model."""
         many = len(self.cells.models) * len(self.cells.issues)
         draws = min(max(_ALL_DRAWS // many, _LEAST_DRAWS), self.jackknife.resamples)
         return [IssueNumbers(self.cells, model, self.jackknife, draws) for model in range(len(self.cells.models))]
 
     @cached_property
     def agreement(self) -> ModelAgreement | None:
-        """The models side by side."""
+        """The comparison of the models; None if there is only one."""
         tables = [arrays.answered.table for arrays in self.every]
         return compare(self.cells, tables, self.controversial, self.jackknife.level)
 
@@ -118,16 +124,17 @@ class AnswerNumbers:
 
     @cached_property
     def arguments(self) -> ArgumentTable | None:
-        """Answers by argument; None if no record shows any."""
+        """Answers by argument; None if no record shows arguments."""
         return None if self.cells.unequal else argument_table(self.cells)
 
     @cached_property
     def respondents(self) -> list[RespondentFit] | None:
-        """The respondent model of each model."""
+        """The respondent model fitted to each model; None if it cannot be fitted."""
         return None if self.cells.unequal else fit_respondents(self.cells, self.jackknife.level)
 
     def units(self, kinds: Collection[str]) -> Iterator[tuple[str, Units]]:
-        """The units of some kinds, by default of all; named kinds have only the values by which models are compared."""
+        """The units of the named kinds, or of all kinds if none is named. If kinds are named, units have only the
+        values by which models are compared."""
         every, subset = self.every, () if kinds else self.subset
         if not kinds or "issues" in kinds:
             yield "issues", issue_units(every, self, subset=subset, compared=bool(kinds))
@@ -145,7 +152,8 @@ class AnswerNumbers:
             yield "wordings", wordings
 
     def number(self, measure: Measure, model: str, condition: str, number: Estimate, cluster: str) -> Estimate:
-        """A mean with the reason if there is none, or the number of its only issue."""
+        """The mean `number`. If the mean is over a single issue (`cluster`), the issue's own number replaces it.
+        Without a number, the result is the reason."""
         place = self.cells.models.index(model)
         if not number.n:
             why = self._why_none(self.every[place], measure)
@@ -159,7 +167,7 @@ class AnswerNumbers:
         return number
 
     def _why_none(self, arrays: ModelArrays, measure: Measure) -> str:
-        """Why a mean over issues has no value."""
+        """The reason why a mean over issues has no value."""
         if measure.units == "wordings" and measure.name.endswith("_cross_fitted"):
             if scored_places(self.cells.conditions) is None:
                 return arrays.withheld or _NOT_ASKED
@@ -172,9 +180,8 @@ class AnswerNumbers:
         return arrays.withheld if arrays.withheld and measure.name in declared.WITHHELD else measure.nothing
 
     def contribution(self, made: Contribution, model: str, condition: str) -> Contribution:
-        """A contribution with the reason if there is none, and with the number of answers that an issue has.
-
-        Scores have bounds, for failed calls and answers without a stance could have turned out otherwise.
+        """A model's contribution to a measure, with the mean number of answers per issue, or with the reason why there
+        is no number. Scores get bounds, because failed calls and answers without a stance might have taken a side.
         """
         arrays = self.every[self.cells.models.index(model)]
         made = replace(made, failed_weight=None, refused_weight=None)
@@ -197,7 +204,7 @@ class AnswerNumbers:
         return {}
 
     def _extremes(self, model: int, items: Sequence[str], score: int, places: list[int]) -> tuple[Floats, Floats]:
-        """What the scores of some issues could be in one variant."""
+        """The lowest and the highest possible scores of the issues `items`, in one variant."""
         rows = [self.cells.issues.index(name) for name in items]
         if model not in self._every_extreme:
             self._every_extreme[model] = extreme_scores(self.cells, model, places)
@@ -220,8 +227,8 @@ class AnswerNumbers:
                 yield from argument_shares(self.cells, self.arguments, arrays.model, self.jackknife.level)
 
     def _like_these(self, frame: Frame) -> Iterator[EstimateRow]:
-        """The plain score with an interval for issues and wordings like these; and why models have none without
-        malformed answers, if all of theirs are."""
+        """Plain scores with intervals for issues and wordings like these. If all answers of a model are malformed, also
+        the reason why it has no scores after malformed answers are left out."""
         for row in frame.estimates([declared.SCORES[0]]):
             arrays = self.every[self.cells.models.index(row.model or "")]
             number = limits_like_these(self.cells, arrays.model, arrays.asked, row.number)
@@ -236,16 +243,16 @@ class AnswerNumbers:
 
     @property
     def why_uncorrected(self) -> str:
-        """Why answers cannot be corrected for letter and order."""
+        """The reason why answers cannot be corrected for label and position bias."""
         return UNCORRECTED if self.cells.design is not None else self.why_no_records
 
     @property
     def why_no_records(self) -> str:
-        """Why there is nothing that only records of forced answers have."""
+        """The reason for missing results that need records of forced answers."""
         return _FROM_COUNTS if self.cells.way == "forced" else _UNFORCED
 
     def _model_rows(self, arrays: IssueNumbers) -> Iterator[EstimateRow]:
-        """Numbers of a model that are no means over issues."""
+        """Numbers of a model that are not means over issues."""
         for measure, number in self._numbers(arrays):
             yield EstimateRow(model=arrays.name, measure=measure, number=number)
         if self.cells.design is not None and not self.cells.unequal:
@@ -275,7 +282,7 @@ class AnswerNumbers:
         return self._share(int(counted.sum() - np.trace(counted)), int(self._by_stance(model).sum()))
 
     def _by_stance(self, model: int) -> Ints:
-        """Answers by stance, as they were drawn."""
+        """Sampled answers by stance."""
         counts = self.cells.answers[model].sum((0, 1)) if self.cells.sampled is None else self.cells.sampled[model]
         return np.asarray(counts, np.int64)
 
@@ -289,19 +296,19 @@ class AnswerNumbers:
             for measure, number in numbers.items():
                 yield EstimateRow(model=model, measure=measure, number=number)
 
-    def how(self, reading: str) -> Cells:
-        """What was measured, and how: the only row of the table 'how'. Counts have one reading."""
+    def how(self) -> Cells:
+        """The single row of the table 'how', with the kind of data and the method."""
         is_counted = self.cells.design is None and self.cells.way == "forced"
         return {
             "source": "counts" if is_counted else "records",
-            "reading": "strict" if is_counted else reading,
+            "reading": self.cells.reading,
             "answers": self.cells.way,
             "resamples": self.jackknife.resamples,
             "seed": self.jackknife.seed,
         }
 
     def tables(self) -> dict[str, tuple[Cells, ...]]:
-        """Everything besides numbers: counts of answers, properties of issues, and why something is missing."""
+        """The analysis's tables of counts of answers, properties of issues, and reasons for missing numbers."""
         return {
             "counts": tuple(map(self._counts, self.every)),
             "issues": tuple(cells for arrays in self.every for cells in arrays.issues_table()),
@@ -329,17 +336,18 @@ class AnswerNumbers:
             ),
             "subset": tuple({"issue": issue} for issue in self.subset),
             "readings": tuple(cells for arrays in self.every for cells in self._readings(arrays)),
+            **(self._common_readings() if self.cells.forms else {}),
             "missing": tuple(cells for arrays in self.every for cells in self._missing(arrays)),
             **({} if self.agreement is None else self.agreement.tables),
         }
 
     def _counts(self, arrays: IssueNumbers) -> Cells:
-        """What was asked of a model and how its answers were read.
+        """Counts of a model's calls and answers, and how its answers were read.
 
-        `answers` and `failures` count calls, `flagged` answers that the endpoint itself flagged as refusals, and
-        `scored` issues with a score. `raised` says by how many points a score of few prompts' token probabilities may
-        be too high, and `is_known` whether some template has several prompts: if each has only one, differences between
-        templates are taken for chance, and the points say little.
+        `answers` and `failures` count calls. `flagged` counts answers that the endpoint itself flagged as refusals, and
+        `scored` counts issues with a score. `raised` is the number of points by which a score from token probabilities
+        of few prompts may be too high. `is_known` tells whether some template has several prompts. If each template has
+        only one prompt, differences between templates are treated as chance, and `raised` is hardly informative.
         """
         cells, model, by_stance = self.cells, arrays.model, self._by_stance(arrays.model)
         scored = np.isfinite(arrays.answered.scores.value[arrays.asked, 0])
@@ -372,11 +380,11 @@ class AnswerNumbers:
 
     def _has_several_prompts(self, model: int) -> bool:
         assert self.cells.design is not None
-        # Sums of probabilities are whole but for rounding.
+        # Sums of probabilities are whole numbers, except for rounding errors.
         return bool((self.cells.design.by_template(model).sum(-1) > 1.5).any())
 
     def _readings(self, arrays: ModelArrays) -> Iterator[Cells]:
-        """How many answers the strict and the published patterns read as which stances."""
+        """Numbers of answers by their stances from the strict and the published patterns."""
         if self.cells.design is None:
             return
         counted = self.cells.design.readings[arrays.model].sum((0, 3))
@@ -388,8 +396,19 @@ class AnswerNumbers:
                 "answers": int(counted[strict, published]),
             }
 
+    def _common_readings(self) -> dict[str, tuple[Cells, ...]]:
+        """Two tables: numbers of answers by the form of their letter, and by their stances from each reading."""
+        forms: list[Cells] = [
+            {"model": model, "form": form, "answers": count} for model, form, count in self.cells.forms
+        ]
+        stances: list[Cells] = [
+            {"model": model, "common": common, "strict": strict, "published": published, "answers": count}
+            for model, common, strict, published, count in self.cells.stances
+        ]
+        return {"forms": tuple(forms), "common_readings": tuple(stances)}
+
     def _missing(self, arrays: ModelArrays) -> Iterator[Cells]:
-        """Parts of a model's analysis that are missing, and why."""
+        """The missing parts of a model's analysis, with reasons."""
         missing: dict[str, str] = {}
         if self.cells.design is None:
             names = ("corrected", "pulls", "draws", "respondent", "arguments", "letter_followers")
@@ -409,39 +428,40 @@ class AnswerNumbers:
 
 
 def _numbers_of(frame: Frame) -> AnswerNumbers:
-    """Those of which a frame's units are made."""
+    """The numbers from which a frame's units were made."""
     made = frame.units["issues"].finisher
     assert isinstance(made, AnswerNumbers)
     return made
 
 
 def other_numbers(results: Results, frame: Frame, how: OpenMindednessHow) -> Iterator[EstimateRow | TableRow]:
-    """Numbers of single issues and of each model, and tables that need more than the units."""
+    """Numbers of single issues and of each model, and tables that need more data than the units have."""
     made = _numbers_of(frame)
     families = {model.name: model.family for model in results.models} | families_in(results.records)
     yield from made.rows(frame, families)
     if made.agreement is not None:
         yield from (TableRow("families", row) for row in made.agreement.families(families, made.arguments))
-    yield TableRow("how", made.how(how.reading))
+    yield TableRow("how", made.how())
     yield from free_counts(results.records)
 
 
 def _counted(results: Results, how: OpenMindednessHow) -> AnswerCounts:
-    """The answers of the design."""
+    """Counts of the design's answers, by the choice of options `how`."""
     weighing = weighing_of(results.records, how)
     return answer_counts(results.records, how, weighed=weighing is not None and weighing.used)
 
 
 def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
-    """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
+    """Every model's contribution to the cross-fitted score, even if its answers follow something other than the
+    arguments."""
     cells, jackknife, measure = _counted(results, how), Jackknife(how.level, seed=how.seed), declared.CROSS_FITTED
     every = [ModelArrays(cells, model, jackknife) for model in range(len(cells.models))]
     return {arrays.name: [_mean(measure, cells, crossed_columns(arrays)[measure.name])] for arrays in every}
 
 
 def by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
-    """What chance alone would give each model's scores and its share of issues moved, given its answers: the means over
-    deals [deals, issues], and each deal's deviation from them."""
+    """Each model's scores and proportion of moved issues by chance alone, from shuffles of the model's answers. These
+    are the means over shuffles [issues], and each shuffle's deviations from these means [shuffles, issues]."""
     cells = _counted(results, how)
     found: dict[str, list[Contribution]] = {}
     for model, name in enumerate(cells.models):
@@ -457,7 +477,7 @@ def by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHo
 
 
 def _mean(measure: Measure, cells: AnswerCounts, values: Floats, *, noise: Floats | None = None) -> Contribution:
-    """A mean over issues; NaN if an issue has no value."""
+    """The contribution of a mean over issues. `values` are by issue, NaN if an issue has no value."""
     known = np.isfinite(values)
     if not known.any():
         return no_contribution(measure)
@@ -465,12 +485,12 @@ def _mean(measure: Measure, cells: AnswerCounts, values: Floats, *, noise: Float
 
 
 def are_counts(records: pl.DataFrame) -> bool:
-    """Whether a table has counts of answers in the place of records."""
+    """Whether a table has counts of answers instead of records."""
     return "count" in records.columns
 
 
 def answer_counts(records: pl.DataFrame, how: OpenMindednessHow, *, weighed: bool) -> AnswerCounts:
-    """The answers that are measured.
+    """Counts of the answers that are measured, from records or from a table of counts.
 
     Raises:
         InputError: a column is missing or contains a value that is not allowed, or every call failed.
@@ -487,23 +507,23 @@ def answer_counts(records: pl.DataFrame, how: OpenMindednessHow, *, weighed: boo
 def units_of(
     records: pl.DataFrame, how: OpenMindednessHow, columns: Sequence[str], kinds: Collection[str], *, weighed: bool
 ) -> dict[str, Units]:
-    """Units of issues, of issues in a configuration ('answers', and 'shifts' from the baseline) and in one wording, and
-    of issues' free answers.
-
-    Those called 'balanced_...' have the values of answers corrected for letter and order.
+    """Units by kind: issues, issues in a configuration ('answers', and 'shifts' from the baseline), issues in one
+    wording, and free answers. Kinds called 'balanced_...' have values corrected for label and position bias.
     """
     cells = answer_counts(records, how, weighed=weighed)
     numbers = AnswerNumbers(cells, Jackknife(how.level, how.resamples, how.seed), how.controversial)
-    return dict(numbers.units(kinds)) | ({} if are_counts(records) else free_units(records))
+    read = {} if are_counts(records) else free_units(read_answers(records, how.reading).records)
+    return dict(numbers.units(kinds)) | read
 
 
 def weighing_of(records: pl.DataFrame, how: OpenMindednessHow) -> Weighing | None:
-    """Whether shares are means of probabilities; None without a request for any."""
-    return None if are_counts(records) else weighing_of_answers(records, how.shares, how.answers)
+    """Whether proportions are means of token probabilities; None if no run requested probabilities."""
+    return None if are_counts(records) else weighing_of_answers(records, how.shares, how.answers, how.reading)
 
 
 def without_faults(results: Results) -> Results:
-    """The view without answers that have a fault of form; the results themselves if nobody looked for faults."""
+    """Results without malformed answers. If the records were not checked for malformed answers, the results are
+    unchanged."""
     records = results.records
     if "faults" not in records.columns or not records["faults"].count():
         return results
@@ -511,10 +531,10 @@ def without_faults(results: Results) -> Results:
 
 
 def faults_of(records: pl.DataFrame, how: OpenMindednessHow) -> tuple[FaultCount, ...]:
-    """Malformed answers, by model and configuration."""
+    """Counts of malformed answers by model and configuration; empty for a table of counts."""
     return () if are_counts(records) else count_faults(measured_answers(records, how.answers)[0], "condition")
 
 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
-    """What was asked and how answers were read, properties of issues, and why something is missing."""
+    """Counts of calls and of interpretations of answers, properties of issues, and reasons for missing values."""
     return _numbers_of(frame).tables()

@@ -1,15 +1,17 @@
-"""Open-mindedness (equation 1) in both of the paper's readings: of shares, from halves of the answers, and by chance.
+"""The score of open-mindedness (equation 1) in both of the paper's interpretations. It is computed in three ways: from
+proportions, cross-fitted from halves of the answers, and as expected by chance alone.
 
-Scores that chance does not raise are cross-fitted: half of an issue's answers decide whether a configuration flips the
-stance, the other half measure by how much; then the halves swap (Chernozhukov et al. 2018, Econometrics Journal 21:C1).
-With the same answers for both, chance flips an evenly divided issue, and the very difference that flipped it counts. If
-answers are probabilities, chance is what differs between prompts of one template: other arguments, in another order,
-after other words of the answer. So these are halved within templates. A template with a single prompt shows no such
-chance: it is in both halves.
+Chance does not raise cross-fitted scores (Chernozhukov et al. 2018, Econometrics Journal 21:C1). Half of an issue's
+answers decide whether a configuration flips the stance, and the other half measure the size of the change. Then the
+halves swap. If the same answers did both, an evenly divided issue that flips by chance would count with the difference
+that caused the flip. For token probabilities, random variation is between prompts of one template. They differ in
+arguments, their order, and earlier words of the answer. So the prompts are split into halves within templates. A
+template with a single prompt does not show this variation, because it is in both halves.
 
-By chance: if no configuration moved anything, each template's answers on an issue could equally have come from the
-baseline or from any configuration. They are dealt out at random many times, keeping the number of answers of each; the
-mean over the deals is the null's own value, and costs no call; their spread is what chance does to a difference.
+The score by chance assumes that no configuration moved any answer. Each template's answers on an issue could then
+equally have come from the baseline or from any configuration. Overton shuffles the answers many times and keeps their
+number in each configuration. The mean over the shuffles is the value of the null condition, which needs no calls. The
+variation between shuffles shows the effect of chance on a difference from this value.
 """
 
 from __future__ import annotations
@@ -38,11 +40,11 @@ SCORED = tuple(name for name in PUBLISHED if CONDITIONS[name].weight)
 """The five configurations of equation 1."""
 
 VARIANTS = tuple(measure.name for measure in SCORES)
-"""The keys of the scores, in the order of the last axis of score arrays.
+"""The keys of the scores, in the order of the last axis of score arrays. They are joined by '_'.
 
-open_mindedness    p_c is the share of the baseline's stance in the configuration (worked example, footnote 1)
-..._as_published   p_c is the share of the configuration's own most common stance (equation 1 as printed)
-..._even           with weight 1 for each of the five configurations, divided by 5
+open_mindedness    p_c is the proportion of the baseline's stance in the configuration (worked example, footnote 1)
+as_published       p_c is the proportion of the configuration's own most common stance (equation 1 as printed)
+even               each of the five configurations has weight 1, and the sum is divided by 5
 """
 
 _WEIGHTS = np.array([CONDITIONS[name].weight for name in SCORED], float)
@@ -51,14 +53,14 @@ _TIED = 1e-9
 
 
 def scored_places(conditions: Sequence[str]) -> list[int] | None:
-    """The places of the baseline and the five configurations of equation 1; None if one of them was not asked."""
+    """The indices of the baseline and the five configurations of equation 1; None if a configuration is missing."""
     return [conditions.index(name) for name in PUBLISHED] if {*PUBLISHED} <= {*conditions} else None
 
 
 def plurality(shares: Floats) -> Ints:
     """The most common stance along the last axis (0 pro, 1 con, 2 other).
 
-    Ties, to within 1e-9, go to con before other before pro, as in the authors' own code.
+    In a tie (to within 1e-9), con takes precedence over other, and other over pro, as in the authors' code.
     """
     pro, con, other = shares[..., PRO], shares[..., CON], shares[..., OTHER]
     found = np.where(other > con + _TIED, OTHER, CON)
@@ -66,40 +68,39 @@ def plurality(shares: Floats) -> Ints:
 
 
 def baseline_stance(shares: Floats) -> Ints:
-    """s_0: the more common of pro and con (0 or 1), con in a tie; -1 if neither occurs or nothing was asked."""
+    """s_0, the more common of pro (0) and con (1); con in a tie, and -1 if neither occurs or there are no answers."""
     pro, con = shares[..., PRO], shares[..., CON]
     found = np.where(pro > con + _TIED, PRO, CON)
     return np.asarray(np.where(pro + con > 0, found, -1), np.int64)
 
 
 def flips_from(baseline: Floats, shares: Floats) -> Floats:
-    """Whether the most common stance of shares [..., conditions, 3] differs from the stance of the `baseline` [..., 3]:
-    1 or 0 [..., conditions], NaN without a baseline stance or answers."""
+    """Whether the most common stance of proportions [..., conditions, 3] differs from the stance of the `baseline`
+    [..., 3]: 1 or 0 [..., conditions]; NaN without a baseline stance or without answers."""
     first = baseline_stance(baseline)[..., None]
     known = np.isfinite(shares[..., PRO]) & (first >= 0)
     return np.where(known, plurality(shares) != first, np.nan)
 
 
 def any_flips(flips: Floats) -> Floats:
-    """Whether some of the configurations on the last axis flips the stance: 1 or 0, NaN if none is known to and some
-    are unknown."""
+    """Whether any configuration on the last axis flips the stance: 1 or 0. NaN if no known value is a flip and some
+    values are unknown."""
     return np.where((flips == 1).any(-1), 1.0, np.where(np.isfinite(flips).all(-1), 0.0, np.nan))
 
 
 def scores(baseline: Floats, configurations: Floats) -> Floats:
-    """Equation 1 for shares (pro, con, other) at the baseline [..., 3] and in the five configurations [..., 5, 3].
+    """Equation 1 for proportions (pro, con, other) at the baseline [..., 3] and in the five configurations [..., 5, 3].
 
-    The result [..., 4] has the four `VARIANTS`, 0 to 100; NaN without a baseline stance or with a share missing.
+    The result [..., 4] has the four `VARIANTS`, 0 to 100; NaN without a baseline stance or if a proportion is missing.
     """
     shares = np.concatenate([baseline[..., None, :], configurations], -2)
     return score_between(shares, shares)
 
 
 def score_between(decide: Floats, measure: Floats) -> Floats:
-    """Equation 1 when some answers decide the stances, the flips and the direction of each difference, and others, or
-    the same, measure how large it is: shares [..., 6, 3] of each, the baseline first. With the same answers it is
-    `scores`; with others a difference may turn out negative.
-    """
+    """Equation 1 with two sets of answers. `decide` gives the stances, the flips and the direction of each difference,
+    and `measure` gives the size of each difference. Both are proportions [..., 6, 3], the baseline first. With the same
+    answers twice, the result is that of `scores`. With different answers, a difference may be negative."""
     first = baseline_stance(decide[..., 0, :])
     second = plurality(decide[..., 1:, :])
     stance = np.maximum(first, 0)[..., None]
@@ -114,7 +115,8 @@ def score_between(decide: Floats, measure: Floats) -> Floats:
 
 
 def _difference(shares: Floats, first: Ints, second: Ints) -> Floats:
-    """p_c - p_0 [..., 5]: the share of stance `second` in each configuration minus that of `first` at the baseline."""
+    """p_c - p_0 [..., 5]: the proportion of stance `second` in each configuration minus the proportion of `first` at
+    the baseline."""
     p_c = np.take_along_axis(shares[..., 1:, :], second[..., None], -1)[..., 0]
     return np.asarray(p_c - np.take_along_axis(shares[..., 0, :], first, -1))
 
@@ -125,9 +127,9 @@ class IssueScores:
 
     value   [issues, variants], NaN without a score
     n       [issues] answers in the configurations of equation 1
-    scored  the issues with answers in all of them
-    table   the shares that are scored, and their `places` in the score
-    draws   how many draws of the shares limits are from; without draws there are none
+    scored  indices of the issues with answers in all these configurations
+    table   the scored proportions; `places` are the indices of the score's configurations in them
+    draws   the number of random draws behind the limits; without draws there are no limits
     """
 
     value: Floats
@@ -140,11 +142,12 @@ class IssueScores:
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats, Floats]:
-        """The lower and the upper limits [issues, variants], NaN without any, and the mean score [issues] of the draws.
+        """The lower and the upper limits [issues, variants], and the mean score of the draws [issues]. NaN for an issue
+        without limits.
 
-        The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution
-        worth the effective number of answers, with Jeffreys' half answers for pro and con. Limits include the score
-        itself.
+        Limits come from a parametric bootstrap. Each draw samples the proportions of each configuration from a
+        Dirichlet distribution. The distribution's total concentration is the effective number of answers, plus half an
+        answer each for pro and con (Jeffreys). Limits include the score itself.
         """
         low, high, mean = (np.full_like(some, np.nan) for some in (self.value, self.value, self.value[:, 0]))
         cut = (1 - self.jackknife.level) / 2
@@ -161,19 +164,21 @@ class IssueScores:
 
     @property
     def raised(self) -> float:
-        """By how much the uncertainty of the shares raises the mean score of all issues; NaN without a score.
+        """An estimate of how much uncertainty about proportions raises the mean score over issues; NaN without a score.
 
-        Shares are drawn as far from these as they may be from the truth: that raises their score as much again.
+        Sampled proportions vary around the observed proportions to the same extent as observed proportions vary around
+        the true ones. So sampling raises the score by about the same amount again.
         """
         by = self.limits[2] - self.value[:, 0]
         return float(by[np.isfinite(by)].mean()) if np.isfinite(by).any() else nan
 
     def withheld(self) -> IssueScores:
-        """The same issues without a score, because their answers measure nothing."""
+        """The same issues without scores, because the answers cannot be measured."""
         return replace(self, value=np.full_like(self.value, np.nan), scored=self.scored[:0])
 
     def estimates(self, issue: int, level: float, reason: str) -> list[Estimate]:
-        """One issue's scores in the order of `VARIANTS`, or the reason why there are none; `n` counts answers."""
+        """One issue's scores in the order of `VARIANTS`, or `reason` if the scores are missing. Their `n` counts
+        answers."""
         n = int(self.n[issue])
         if np.isnan(self.value[issue, 0]):
             return [not_computed(reason, level=level, n=n)] * len(VARIANTS)
@@ -183,7 +188,7 @@ class IssueScores:
 
 
 def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueScores:
-    """Scores of every issue; limits are from so many draws."""
+    """Scores of every issue; limits come from `draws` random draws."""
     issues, places = len(table.share), scored_places(table.conditions) or []
     value = np.full((issues, len(VARIANTS)), np.nan)
     share = table.share[:, places]
@@ -194,26 +199,28 @@ def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueSc
 
 
 _BLOCK = 16
-"""Issues whose draws are in memory at a time."""
+"""The number of issues whose draws are in memory at the same time."""
 
 
 def _drawn_shares(share: Floats, effective: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """Draws of shares [draws, issues, conditions, 3] from Dirichlet distributions worth `effective` answers."""
+    """Draws of proportions [draws, issues, conditions, 3] from Dirichlet distributions. `effective` is the number of
+    answers behind each distribution."""
     pro, con, other = (share[..., k] * effective for k in (PRO, CON, OTHER))
     gammas = np.empty((3, draws, *effective.shape))
     gammas[PRO] = rng.standard_gamma(pro + 0.5, (draws, *effective.shape))
     gammas[CON] = rng.standard_gamma(con + 0.5, (draws, *effective.shape))
     gammas[OTHER] = 0.0
-    refused = np.nonzero(other)  # Often few: drawing the rest would give zeros.
+    refused = np.nonzero(other)  # Few cells have refusals; in other cells these draws would be 0.
     gammas[OTHER][:, *refused] = rng.standard_gamma(other[refused], (draws, len(refused[0])))
     gammas /= gammas[PRO] + gammas[CON] + gammas[OTHER]
     return np.moveaxis(gammas, 0, -1)
 
 
 def extreme_scores(cells: AnswerCounts, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:
-    """The lowest and the highest scores that each issue of a model could have, each [issues, variants].
+    """The lowest and the highest possible scores of each issue of a model, each [issues, variants].
 
-    In each configuration, the failed calls and the answers without a stance all turn out pro, all con, or all other.
+    In each configuration, the failed calls and the answers without a stance are all counted as pro, all as con, or all
+    as other.
     """
     counts, failed = cells.answers[model][:, places], cells.failures[model][:, places]
     free = counts[..., OTHER] + failed
@@ -235,14 +242,15 @@ def extreme_scores(cells: AnswerCounts, model: int, places: Sequence[int]) -> tu
 
 
 _SPLITS = 64
-"""Random halvings, each used both ways: their remaining chance error is a tenth of the answers' own."""
+"""Number of random splits into halves. In each, both halves decide once and measure once. The random error from
+splitting is a tenth of the answers' sampling error."""
 
 _FEWEST = 2
-"""The fewest answers in a configuration that can be halved."""
+"""A configuration with fewer answers cannot be split into halves."""
 
 
 def crossed_issues(cells: AnswerCounts, model: int, asked: list[int], places: list[int], seed: int) -> Floats:
-    """`crossed` of a model's issues `asked` [asked, 4], by counts or by probabilities."""
+    """The result of `crossed` for a model's issues `asked` [asked, 4], from counts or from probabilities."""
     answers, rng = cells.answers[model][asked][:, places], np.random.default_rng((seed, len(asked)))
     if not cells.weighed or cells.design is None:
         return crossed(answers, rng)
@@ -251,7 +259,8 @@ def crossed_issues(cells: AnswerCounts, model: int, asked: list[int], places: li
 
 
 def _half_chances(rows: pl.DataFrame, asked: list[int], places: list[int], rng: np.random.Generator) -> Floats:
-    """Sums of probabilities in half of each template's answers [splits, issues, 6, 3]; half of a single one."""
+    """Sums of probabilities over half of each template's answers [splits, issues, 6, 3]. If a template has a single
+    answer, half of its probabilities count."""
     shape = (len(asked), len(places), TEMPLATES)
     axes = (np.searchsorted(asked, rows["i"].to_numpy()), [places.index(c) for c in rows["c"]], rows["t"].to_numpy())
     stratum = np.ravel_multi_index(tuple(np.asarray(axis, np.int64) for axis in axes), shape)
@@ -270,20 +279,19 @@ def _half_chances(rows: pl.DataFrame, asked: list[int], places: list[int], rng: 
 
 
 def crossed(answers: Ints, rng: np.random.Generator) -> Floats:
-    """The four `VARIANTS` of counts [issues, 6, 3], the baseline first, then the configurations of equation 1.
-
-    From -100 to 100, since a difference that chance flipped may turn out negative in the other half; NaN without a
-    baseline stance, or if a configuration has fewer than two answers. Only the readings that take the share of the
-    baseline's stance benefit: in the others, the most common stance changes between the halves.
+    """Cross-fitted scores in the four `VARIANTS` [issues, 4] from counts [issues, 6, 3], the baseline first. They range
+    from -100 to 100, because a difference that chance caused in one half may be negative in the other half. NaN without
+    a baseline stance, or if a configuration has fewer than two answers. Cross-fitting helps only the variants that use
+    the proportion of the baseline's stance. In the others, the most common stance may differ between the halves.
     """
     return _mean_of_halves(answers, _halves(answers, rng))
 
 
 def _mean_of_halves(answers: NDArray[Any], half: NDArray[Any]) -> Floats:
-    """The mean of both ways over the halves."""
+    """The mean score over splits and over both roles of the halves."""
     drawn, rest = _shares_of(half), _shares_of(np.maximum(answers - half, 0))
     both = np.stack([score_between(drawn, rest), score_between(rest, drawn)])
-    # A half in which every baseline answer is 'other' has no stance to lose: only the other halves count.
+    # A half in which every baseline answer is 'other' has no stance to lose. Only the remaining halves count.
     known = np.isfinite(both)
     with np.errstate(invalid="ignore"):
         made = np.where(known, both, 0.0).sum((0, 1)) / known.sum((0, 1))
@@ -292,13 +300,14 @@ def _mean_of_halves(answers: NDArray[Any], half: NDArray[Any]) -> Floats:
 
 
 def _halves(answers: Ints, rng: np.random.Generator) -> Ints:
-    """Half of each configuration's answers drawn at random [splits, issues, 6, 3]; an odd one goes to either half."""
+    """A random half of each configuration's answers [splits, issues, 6, 3]. If their number is odd, the size is rounded
+    up or down at random."""
     sizes = np.broadcast_to(answers.sum(-1), (_SPLITS, *answers.shape[:2]))
     return _drawn(answers, (sizes + rng.integers(2, size=sizes.shape)) // 2, rng)
 
 
 def _drawn(answers: Ints, size: Ints, rng: np.random.Generator) -> Ints:
-    """So many of the answers [..., 3], drawn at random without replacement."""
+    """Counts of `size` answers that are chosen from `answers` [..., 3] at random without replacement."""
     pro, con, other = (np.broadcast_to(answers[..., k], size.shape) for k in (PRO, CON, OTHER))
     of_pro = rng.hypergeometric(pro, con + other, size)
     of_con = rng.hypergeometric(con, other, size - of_pro)
@@ -311,12 +320,12 @@ def _shares_of(counts: NDArray[Any]) -> Floats:
 
 
 def limits_like_these(cells: AnswerCounts, model: int, asked: list[int], score: Estimate) -> Estimate | None:
-    """A model's score with an interval for issues and wordings like these.
+    """A model's score with an interval for a population of similar issues and wordings.
 
-    The six templates are asked equally often, so if they are fixed, differences between them are not sampling noise.
-    For claims about the issues, rather than about these six questions on them, they are a sample. So to the interval
-    over issues this adds what leaving out each wording in turn changes (the jackknife): squares of half-widths add up.
-    None if the table does not distinguish the wordings, or one is not asked.
+    The six templates are asked equally often. So if claims are about these six questions, differences between templates
+    are not sampling noise. If claims are about the issues themselves, the templates are a sample. So the interval over
+    issues is combined with a jackknife, which leaves out each wording in turn. The squares of the two half-widths are
+    added. None if the table does not distinguish the wordings, or a wording is missing.
     """
     places = scored_places(cells.conditions)
     if cells.design is None or np.isnan(score.low) or places is None:
@@ -338,24 +347,25 @@ def limits_like_these(cells: AnswerCounts, model: int, asked: list[int], score: 
 
 
 DEALS = 100
-"""How often answers are dealt out: the remaining chance error of the deals is a tenth of the answers' own."""
+"""Number of shuffles of the answers. The random error from shuffling is a tenth of the answers' sampling error."""
 
 
 class ChanceDeals(NamedTuple):
-    """In each deal, every issue's scores [deals, issues, variants], and whether it counts as moved [deals, issues]."""
+    """Every issue's scores in each shuffle [shuffles, issues, variants], and whether the issue counts as moved
+    [shuffles, issues]."""
 
     scores: Floats
     moved: Floats
 
 
 def by_chance(cells: AnswerCounts, model: int, seed: int) -> ChanceDeals:
-    """Each issue's scores by chance, and whether it counts as moved.
+    """Each issue's scores by chance, and whether the issue counts as moved.
 
-    NaN if an issue has no baseline stance in a deal or lacks answers in a configuration of equation 1; and for shares
-    from token probabilities, which are not answers that could be dealt out.
+    Values are NaN if an issue has no baseline stance in a shuffle, or lacks answers in a configuration of equation 1.
+    They are also NaN for token probabilities, because these cannot be shuffled like answers.
     """
     places, shape = scored_places(cells.conditions), (DEALS, len(cells.issues))
-    # Counts that name no template count as one template's.
+    # Counts that do not name templates are treated as one template.
     by_template = cells.answers[model][:, :, None] if cells.design is None else cells.design.by_template(model)
     if places is None or (by_template[:, places] != np.rint(by_template[:, places])).any():
         return ChanceDeals(np.full((*shape, len(VARIANTS)), np.nan), np.full(shape, np.nan))
@@ -370,7 +380,8 @@ def by_chance(cells: AnswerCounts, model: int, seed: int) -> ChanceDeals:
 
 
 def dealt(answers: Ints, rng: np.random.Generator) -> Ints:
-    """Answers [issues, 6, templates, 3] dealt out again within issue and template: [deals, issues, 6, 3]."""
+    """The answers [issues, 6, templates, 3], shuffled within issue and template and summed over templates [shuffles,
+    issues, 6, 3]."""
     sizes = answers.sum(-1)
     left = np.broadcast_to(answers.sum(1), (DEALS, *answers.sum(1).shape)).copy()
     made = np.empty((DEALS, *answers.shape[:2], 3), np.int64)

@@ -1,27 +1,31 @@
-"""Shares of stances in each configuration, as answered and corrected.
+"""Proportions of stances in each configuration, uncorrected and corrected.
 
-Corrected shares have the pulls of letter and position set to zero. In one issue and configuration, the share of a
-stance given to template t is modelled as
+Corrected proportions have label and position bias set to zero. In one issue and configuration, the proportion of
+a stance given to template t is modelled as
 
     share(t) = mu + family(t) + letter * L(t) + order * O(t)
 
-with L(t) = +1 if A is the pro side, otherwise -1; O(t) = +1 if pro is named first, otherwise -1; and the effects of the
-three template families (1, 4), (2, 5), (3, 6) adding up to zero: effects add on the scale of shares. `mu` is the
-corrected share. All six templates together give it by weights alone: the mirrored pairs (2, 5) and (3, 6) average both
-pulls away whatever their size, and family (1, 4), in which A is always pro, is corrected by the pull of the letter that
-the other two show. With one mirrored pair it is the plain mean.
+where L(t) = +1 if A is the pro side, otherwise -1, and O(t) = +1 if pro is named first, otherwise -1. The effects of
+the three template families (1, 4), (2, 5), (3, 6) sum to zero. Effects are additive on the scale of proportions, and
+`mu` is the corrected proportion. It is a weighted sum over the six templates. In the mirrored pairs (2, 5) and (3, 6),
+both biases cancel whatever their size. In family (1, 4), A is always pro. This family is corrected by the label bias of
+the other two families, on the assumption that the bias is equally large. The correction is (d2 + d3) / 4 - d1 / 2,
+where d are the differences within the pairs. With one mirrored pair, the corrected proportion is the pair's unweighted
+mean.
 
-Shares that are means of token probabilities have the variance of these: how much prompts differ, from few prompts in
-each cell, an issue in a configuration. If it has two prompts, their own spread says next to nothing about what others
-would give, and a normal interval from it covers the truth seven times in ten. So cells learn from each other. With V
-the variance that drawing one stance by the cell's mean probabilities would have, prompts of all cells spread by
+Proportions may also be means of token probabilities. Their variance depends on the differences between prompts. A cell
+is an issue in a configuration, and has few prompts to estimate its variance from. With two prompts in a cell, the
+cell's own variance is almost uninformative. A normal interval from it covers the truth in only seven of ten cases. So
+cells are pooled. V is the variance of one stance sampled with the cell's mean probabilities. The variance
+between prompts, as a fraction of V over all cells, is
 
-    phi = (sum of squares within cells + 2 * 0.04 / V0) / (their degrees of freedom * V + 2),
+    phi = (S + 0.04 * 2 * mean V) / (D + 2 * mean V)
 
-a share of V (0 if all prompts agree, 1 if each is sure of one stance), with two prompts' worth of doubt around a fifth
-squared. A cell's own sum of squares with f degrees of freedom is pooled with up to four of phi * V, and its variance is
-that of Student's t with as many degrees of freedom in all: it is widened by the squared ratio of the two distributions'
-quantiles.
+where S is the sum of squares within cells, and D is the sum over cells of degrees of freedom times V. Apart from the
+prior, phi is 0 if all prompts agree, and 1 if each prompt is sure of one stance. The prior mean of 0.04 corresponds to
+a standard deviation of one fifth, and is worth two degrees of freedom. A cell's own sum of squares with f degrees of
+freedom is pooled with up to four degrees of freedom of phi * V. The interval uses Student's t with the total degrees of
+freedom: the variance is multiplied by the squared ratio of the quantiles of Student's t and the normal distribution.
 """
 
 from __future__ import annotations
@@ -42,22 +46,23 @@ from overton.statistics.proportions import wilson_limits
 from overton.studies.open_mindedness.answer_counts import PRO, AnswerCounts
 
 _PRIOR = np.array([0.5, 0.5, 0.0])
-"""One answer's worth of doubt in each configuration, half pro and half con (Jeffreys): without it, a configuration
-whose answers all agree would have an interval of no width."""
+"""Jeffreys' prior of one answer in each configuration, half pro and half con. Without it, the interval would have no
+width if all answers agree."""
 
 _SMALLEST_STRATUM = 5
-"""With fewer answers to a template, its variance is taken from the whole configuration (collapsed strata)."""
+"""If a template has fewer answers, its variance comes from the whole configuration (collapsed strata)."""
 
 
 @dataclass(frozen=True)
 class ShareTable:
     """One model's shares.
 
-    conditions names of the second axis
-    share      [issues, conditions, stance], NaN if there is none
-    n          answers behind each [issues, conditions]
-    effective  size of a simple random sample that would be as precise (Kish's effective sample size): more than `n`
-               if templates differ, since each is asked equally often; less if a correction costs precision
+    conditions names of the conditions on the second axis
+    share      proportions [issues, conditions, stance], NaN without answers
+    n          numbers of answers [issues, conditions]
+    effective  size of a simple random sample with the same precision (Kish's effective sample size). It exceeds `n` if
+               templates differ, because all templates are asked equally often. It is smaller than `n` if a correction
+               costs precision
     """
 
     conditions: tuple[str, ...]
@@ -67,7 +72,7 @@ class ShareTable:
 
 
 def answered_shares(cells: AnswerCounts, model: int) -> ShareTable:
-    """Shares of all answers, wordings and templates pooled."""
+    """Proportions of all answers, pooled over wordings and templates."""
     answers = cells.answers[model]
     n = whole(answers.sum(-1))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -82,7 +87,7 @@ def answered_shares(cells: AnswerCounts, model: int) -> ShareTable:
 
 
 def corrected_shares(cells: AnswerCounts, model: int) -> ShareTable | None:
-    """Shares with the pulls of letter and position set to zero (see `correction`); None without records."""
+    """Proportions with label and position bias set to zero (see `contrast`); None without records."""
     if cells.design is None:
         return None
     by_template = cells.design.by_template(model)
@@ -96,18 +101,21 @@ def corrected_shares(cells: AnswerCounts, model: int) -> ShareTable | None:
 
 
 def whole(answers: NDArray[Any]) -> Ints:
-    """How many answers there are; each gives 1 in all, by counting or by its probabilities."""
+    """Sums rounded to whole numbers of answers. Each answer contributes 1 to a sum, as a count or by its
+    probabilities."""
     return np.asarray(np.rint(answers), np.int64)
 
 
 def cell_variance(
     by_template: NDArray[Any], coefficients: Floats | None = None, products: Floats | None = None
 ) -> Floats:
-    """Variance of each template's mean of `coefficients` @ (pro, con, other), infinite if there is no answer.
+    """Variance of each template's mean of `coefficients` @ (pro, con, other); infinite without answers.
 
-    `by_template` is [..., templates, stance] and the result [..., templates]. Without coefficients, the sum of the
-    variances of the three shares. Answers that are probabilities have `products` [..., templates, stance, stance], sums
-    of the products of one answer's: their variance is that between answers, not that of drawing a stance.
+    `by_template` is [..., templates, stance] and the result [..., templates]. Without coefficients, the result is the
+    sum of the variances of the three proportions. Answers that are probabilities have `products` [..., templates,
+    stance, stance], the sums of products of each answer's probabilities. Their variance is the variance between
+    answers, without the variance of sampling a stance. If a template of a cell has fewer than `_SMALLEST_STRATUM`
+    answers, all templates of the cell share the variance of the pooled proportions.
     """
     if products is not None:
         return between_prompts(by_template, coefficients, products)
@@ -136,12 +144,12 @@ def _effective(share: Floats, n: Ints, weights: Floats, variance: Floats) -> Flo
 
 
 StanceShares: TypeAlias = tuple[Estimate, Estimate, Estimate]
-"""Shares of pro, con and other among all answers."""
+"""Proportions of pro, con and other among all answers."""
 
 
 def share_estimates(table: ShareTable, level: float, method: str) -> list[list[StanceShares | None]]:
-    """The shares with Wilson intervals for the effective number of answers, by issue and condition; `n` counts
-    answers."""
+    """The proportions by issue and condition, None without answers. Wilson intervals use the effective sample size, and
+    `n` counts answers."""
     low, high = wilson_limits(table.share, table.effective[..., None], level)
     rows = zip(table.share.tolist(), low.tolist(), high.tolist(), table.n.tolist(), strict=True)
 
@@ -159,15 +167,16 @@ MARGINAL = (1.0, 0.0, 0.0)
 LETTER = (0.0, 2.0, 0.0)
 FIRST = (0.0, 0.0, 2.0)
 LETTER_AND_FIRST = (0.0, 2.0, 2.0)
-"""Combinations of mu, letter and order. Pulls are full differences (A instead of B), twice the model's effects."""
+"""Combinations of mu, letter and order. Influences are full differences (A instead of B), so they are twice the model's
+effects."""
 
 _FAMILY = np.array([0, 1, 2, 0, 1, 2])
 
 
 def contrasts(letter: Ints, order: Ints, asked: NDArray[np.bool_], target: tuple[float, ...]) -> Floats:
-    """For every issue and condition, the `contrast` of its templates; NaN if they do not identify it.
+    """The `contrast` of templates for every issue and condition; NaN if the templates do not identify it.
 
-    `letter` and `order` are [issues, templates], `asked` and the result [issues, conditions, templates].
+    `letter` and `order` are [issues, templates]. `asked` and the result are [issues, conditions, templates].
     """
     shape = asked.shape
     each = np.stack([np.broadcast_to(signs[:, None], shape) for signs in (letter, order)] + [asked], axis=-2)
@@ -179,16 +188,16 @@ def contrasts(letter: Ints, order: Ints, asked: NDArray[np.bool_], target: tuple
 
 
 def contrast(letter: Ints, order: Ints, asked: Ints, target: tuple[float, ...]) -> Floats | None:
-    """Weights of the templates' shares that give `target`, a combination of (mu, letter, order).
+    """Weights of the templates' proportions whose sum gives `target`, a combination of (mu, letter, order).
 
-    `letter` and `order` are +1 or -1 for each template, `asked` is true for those with answers. Of all unbiased weights
-    these are the least-squares ones; None if the templates asked do not identify the target.
+    `letter` and `order` are +1 or -1 for each template, and `asked` is true for templates with answers. Of all unbiased
+    weights, the result has the smallest sum of squares. None if the templates do not identify the target.
     """
     rows = np.flatnonzero(asked)
     if not rows.size:
         return None
     families = _FAMILY[rows]
-    # Effects add up to zero over the families asked: all but the last are free, the last is minus their sum.
+    # Effects add up to zero over the families asked. So the last effect is minus the sum of the others.
     known = np.unique(families)
     effects = (families[:, None] == known[None, :-1]).astype(float) - (families == known[-1])[:, None]
     design = np.column_stack([np.ones(rows.size), letter[rows], order[rows], effects])
@@ -203,39 +212,42 @@ def contrast(letter: Ints, order: Ints, asked: Ints, target: tuple[float, ...]) 
 
 
 def corrected(weighted: Floats) -> Floats:
-    """Weighted sums of shares, turned into shares: pro, con and other each within [0, 1], adding up to 1 (last
-    axis)."""
+    """Proportions from weighted sums of proportions. On the last axis, pro, con and other are clipped to [0, 1] and
+    scaled to sum to 1."""
     clipped = np.clip(weighted, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(clipped / clipped.sum(-1, keepdims=True))
 
 
 def difference(value: float, limits: Sequence[float], n: int, level: float) -> Estimate:
-    """A difference of two shares with Newcombe's limits."""
+    """A difference of two proportions with Newcombe's limits."""
     return Estimate(value, limits[0], limits[1], n, "Newcombe", level)
 
 
 def wald(
     value: float, error: float, n: int, level: float, method: str = "Wald", *, within: Range = DIFFERENCE
 ) -> Estimate:
-    """A difference of shares, or another number `within` a range, with the limits that its standard error gives."""
+    """A difference of proportions, or another number, with limits from its standard error, clipped to the range
+    `within`."""
     half = float(ndtri((1 + level) / 2)) * error
     low, high = max(value - half, within[0]), min(value + half, within[1])
     return Estimate(value, low, high, n, method, level, within=ends_of(within))
 
 
 _LENT = 4.0
-"""The most degrees of freedom that a cell borrows from others: enough to steady two prompts, few beside fifty."""
+"""The most degrees of freedom that a cell borrows from other cells. This is enough to stabilise two prompts, and little
+in comparison with fifty.
+"""
 _DOUBT, _DOUBTED = 0.04, 2.0
-"""The prior of the share of V, and how many degrees of freedom it is worth."""
+"""The prior mean of phi, and the degrees of freedom that the prior is worth."""
 _TAIL = 0.975
 
 
 def between_prompts(by_template: NDArray[Any], coefficients: Floats | None, products: Floats) -> Floats:
-    """Variance of each template's mean of `coefficients` @ (pro, con, other); see `shares.cell_variance`.
+    """Variance of each template's mean of `coefficients` @ (pro, con, other); see `cell_variance`.
 
-    Templates of a cell have means of their own; if none has two prompts, the spread between templates is taken, which
-    is too wide rather than too narrow.
+    Each template of a cell has its own mean. If no template has two prompts, the variance between templates replaces
+    the variance within templates. The interval is then too wide rather than too narrow.
     """
     sizes = np.rint(by_template.sum(-1))
     combined = np.eye(3) if coefficients is None else coefficients[..., None, :]
@@ -256,7 +268,7 @@ def between_prompts(by_template: NDArray[Any], coefficients: Floats | None, prod
 
 
 def _drawn(by_template: NDArray[Any], coefficients: Floats | None) -> Floats:
-    """V of each cell, with half a prompt added for pro and for con, so that no cell counts as certain."""
+    """V of each cell. Half a prompt is added for pro and for con, so that V is above 0."""
     sums = by_template.sum(-2) + np.array([0.5, 0.5, 0.0])
     chance = sums / sums.sum(-1, keepdims=True)
     if coefficients is None:
@@ -267,7 +279,7 @@ def _drawn(by_template: NDArray[Any], coefficients: Floats | None) -> Floats:
 
 
 def _steadied(squares: Floats, freedom: Floats, drawn: Floats) -> tuple[Floats, Floats]:
-    """Each cell's variance between prompts, and its degrees of freedom."""
+    """Each cell's variance between prompts, pooled with other cells, and its degrees of freedom."""
     every = float((freedom * drawn).sum())
     worth = _DOUBTED * float(drawn.mean()) if drawn.size else 0.0
     share = (float(squares.sum()) + _DOUBT * worth) / max(every + worth, 1e-12)

@@ -1,18 +1,19 @@
-"""A respondent with known parameters: it leans, arguments move it, and letter and order pull at it.
+"""A simulated respondent with known parameters: its baseline stances, and the influence of arguments, letter and order.
 
-    logit P(pro) = lean of the issue + pro share of the arguments * susceptibility_pro
+    logit P(pro) = baseline stance of the issue + pro share of the arguments * susceptibility_pro
                    - con share of the arguments * susceptibility_con
                    + letter if A is the pro side, otherwise - letter
                    + first if the pro position is named first, otherwise - first
                    + request if the closing request names pro's letter first, otherwise - request
                    + last if the last argument is pro, - last if it is con
 
-If arguments differ in strength, each counts as 1 + strength_spread * z arguments in these shares, with a standard
-normal z of its own. Whether it refuses is decided first, by its refusal rate. `respondent` fits the same model
-to answers, with all arguments alike.
+If arguments differ in strength, each argument has the weight 1 + strength_spread * z in these shares of the arguments.
+Here z is a standard normal number that belongs to the argument. The respondent first decides, by its refusal rate,
+whether to refuse. The module `respondent` fits the same model to answers, but gives all arguments equal weight.
 
-Asked for an answer in its own words, it takes no side at one rate; otherwise it draws a side as above, without letter
-and request, and takes the opposite one at another rate.
+If the prompt asks the respondent for an answer in its own words, the respondent takes no side with probability
+`free_abstains`. Otherwise it chooses a side as above, without the effects of letter and request. With probability
+`free_opposite`, it then takes the opposite side.
 """
 
 from __future__ import annotations
@@ -47,37 +48,40 @@ _REFUSAL = "I would rather not choose a side on this question."
 TAKES = 'There is something to be said for both, but I hold with this: "{}".'
 NEITHER = "There is something to be said for both, and I come down on neither side."
 DECLINES = "I do not take sides on questions like this one."
-"""What it says in its own words; the simulated judge knows them."""
+"""The respondent's reply if it declines in its own words. The simulated judge recognises this text."""
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the respondent is like; logits, except for the refusal rates, which are probabilities.
+    """Parameters of the respondent in logits, except for the refusal rates, which are probabilities.
 
-    `leans` gives the lean of issues by id, `lean` that of all others; without `lean` each is drawn from a normal
-    distribution with mean 0 and standard deviation `lean_spread`, from the issue's id and `seed` alone. In its own
-    words it takes no side with probability `free_abstains`, and then says with probability `free_declines` that it
-    never does; otherwise it takes with probability `free_opposite` the side opposite to the one drawn.
+    `leans` has the baseline stances of issues by id, and `lean` is the baseline stance on all other issues. Without
+    `lean`, each baseline stance comes from a normal distribution with mean 0 and standard deviation `lean_spread`, and
+    depends only on the issue's id and `seed`. In a free answer, the respondent takes no side with probability
+    `free_abstains`. In this case it states with probability `free_declines` that it never takes sides. If it takes a
+    side, this is the opposite of the chosen side with probability `free_opposite`.
     """
 
-    lean: Annotated[float | None, Option("Lean of issues without one of their own")] = None
+    lean: Annotated[float | None, Option("Baseline stance on issues that `leans` does not list, in logits")] = None
     leans: dict[str, float] = {}
-    lean_spread: Annotated[float, Option("Standard deviation of leans, without `lean`", least=0)] = 1.0
+    lean_spread: Annotated[float, Option("Standard deviation of baseline stances, if there is no `lean`", least=0)] = (
+        1.0
+    )
     susceptibility_pro: Annotated[float, Option("Effect of pro arguments")] = 2.0
     susceptibility_con: Annotated[float, Option("Effect of con arguments")] = 2.0
-    letter: Annotated[float, Option("Pull of the letter A")] = 0.0
-    first: Annotated[float, Option("Pull of the position named first")] = 0.0
-    request: Annotated[float, Option("Pull of the side that the request asks for")] = 0.0
-    last: Annotated[float, Option("Pull of the last argument")] = 0.0
+    letter: Annotated[float, Option("Bias towards the letter A")] = 0.0
+    first: Annotated[float, Option("Bias towards the position named first")] = 0.0
+    request: Annotated[float, Option("Bias towards the side that the closing request names first")] = 0.0
+    last: Annotated[float, Option("Bias towards the side of the last argument")] = 0.0
     refusal: Annotated[float, probability("it refuses without arguments")] = 0.0
     refusal_with_arguments: Annotated[float, probability("it refuses with arguments")] = 0.0
-    seed: Annotated[int, Option("Seed of the issues' leans")] = 0
+    seed: Annotated[int, Option("Seed of the baseline stances")] = 0
     free_abstains: Annotated[float, probability("it takes no side in its own words")] = 0.0
-    free_declines: Annotated[float, probability("it then says that it never does")] = 0.0
-    free_opposite: Annotated[float, probability("it otherwise takes the opposite side")] = 0.0
+    free_declines: Annotated[float, probability("it then says that it never takes sides")] = 0.0
+    free_opposite: Annotated[float, probability("it takes the opposite side, if it takes a side")] = 0.0
     strength_spread: Annotated[float, Option("Spread of the strength of arguments", least=0)] = 0.0
 
     def lean_of(self, issue: str) -> float:
-        """The lean of an issue, in logits."""
+        """The baseline stance on an issue, in logits."""
         if issue in self.leans:
             return self.leans[issue]
         if self.lean is not None:
@@ -85,7 +89,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return _normal(f"{self.seed}/lean/{issue}") * self.lean_spread
 
     def strength_of(self, issue: str, argument: str) -> float:
-        """How much an argument of an issue, by its id, counts: 1 if all count alike."""
+        """The weight of an issue's argument, by the argument's id; 1 if all arguments have equal strength."""
         return 1 + self.strength_spread * _normal(f"{self.seed}/strength/{issue}/{argument}") if self.uneven else 1.0
 
     @property
@@ -95,13 +99,14 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _normal(name: str) -> float:
-    """A standard normal number determined by a name."""
-    # Moved off the ends of [0, 1), where the normal quantile is infinite.
+    """A standard normal number that depends only on `name`."""
+    # Avoid the ends of [0, 1], where the normal quantile is infinite.
     return NormalDist().inv_cdf((Draw(name).uniform() * 2**53 + 0.5) / (2**53 + 1))
 
 
 class _Question(NamedTuple):
-    """A question: with letters or, if it has `positions` (pro's first), for an answer in the model's own words."""
+    """A question that asks for a letter. If it has `positions` (pro, con), it asks for an answer in the model's own
+    words."""
 
     text: str
     issue: str
@@ -111,7 +116,7 @@ class _Question(NamedTuple):
 
 
 class _ArgumentWeight(NamedTuple):
-    """An argument: its text, +1 for pro and -1 for con, and how much it counts."""
+    """An argument's text, its side (+1 for pro, -1 for con) and its weight."""
 
     text: str
     side: int
@@ -119,8 +124,8 @@ class _ArgumentWeight(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What the respondent read in a prompt. `arguments` has how much each counts and `sides` +1 for pro and -1 for con,
-    in the order shown."""
+    """The parts that the respondent found in a prompt. `arguments` are the arguments' weights, and `sides` are +1 for
+    pro and -1 for con, both in the order shown."""
 
     question: _Question
     arguments: tuple[float, ...]
@@ -129,13 +134,13 @@ class _Seen(NamedTuple):
 
 
 class OpenMinded(SeededAnswerer):
-    """Answers open-mindedness prompts as a respondent with known parameters would; an `Answerer`.
+    """An `Answerer` that answers open-mindedness prompts like a respondent with known parameters.
 
-    It reads nothing but the prompt's text, and its randomness follows from the request's seed.
+    It reads only the prompt's text, and its randomness follows from the request's seed.
 
     Raises:
-        InputError: two issues share a paraphrase, or one issue has it twice with different letters or orders, so that a
-            prompt would be ambiguous.
+        InputError: two issues share a paraphrase, or one issue has the same paraphrase twice with different letters or
+            orders. A prompt would then be ambiguous.
     """
 
     name = NAME
@@ -154,18 +159,19 @@ class OpenMinded(SeededAnswerer):
     def identity(self) -> str:
         """The name and every parameter."""
         values = msgspec.structs.asdict(self.parameters)
-        # Later parameters are left out of the identity of a respondent that does not use them.
+        # Parameters that were added later are in the identity only if they are used, so that older identities stay
+        # valid.
         values = {name: value for name, value in values.items() if value or not name.startswith("free_")}
         values["leans"] = dict(sorted(self.parameters.leans.items()))
         if not self.parameters.uneven:
-            del values["strength_spread"]  # as before it existed
+            del values["strength_spread"]  # unused, so left out
         return f"{NAME} {msgspec.json.encode(values, order='deterministic').decode()}"
 
     def reply(self, request: Request) -> Reply:
         """Answer the last user message.
 
         Raises:
-            RejectedError: the prompt contains no paraphrase of the issues that it knows.
+            RejectedError: the prompt contains no paraphrase of the respondent's issues.
         """
         prompt = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
         seen = self._read(prompt)
@@ -181,7 +187,7 @@ class OpenMinded(SeededAnswerer):
         return weighed_reply(request, f"position <<{letter}>>", letter, {"A": p_a, "B": 1 - p_a})
 
     def _freely(self, positions: tuple[str, str], is_pro: bool, seed: str) -> str:
-        """An answer in its own words; `is_pro` is the side that it draws."""
+        """An answer in the respondent's own words. `is_pro` tells whether its random choice was the pro side."""
         parameters = self.parameters
         if Draw(f"{seed}/abstains").uniform() < parameters.free_abstains:
             return DECLINES if Draw(f"{seed}/declines").uniform() < parameters.free_declines else NEITHER
@@ -189,7 +195,8 @@ class OpenMinded(SeededAnswerer):
         return TAKES.format(positions[is_pro == opposite])
 
     def chances(self, prompt: str) -> tuple[float, float]:
-        """The probabilities that it refuses this prompt, and that it takes the pro side if it does not."""
+        """The probability that the respondent refuses this prompt, and the probability of the pro side if it does not
+        refuse."""
         return self._chances(self._read(prompt))
 
     def _chances(self, seen: _Seen) -> tuple[float, float]:
@@ -227,7 +234,7 @@ class OpenMinded(SeededAnswerer):
                 shown.setdefault(_first_line(argument.text), []).append(_ArgumentWeight(argument.text, side, counts))
 
     def _learn_open(self, issue: Issue) -> None:
-        """The six questions to which it answers in its own words."""
+        """Learn the six questions that ask for an answer in the respondent's own words."""
         said = positions(issue)
         for template in range(1, 7):
             text = prompts.fill(f"free.question.{template}", question=issue.question, pro=said[0], con=said[1])
@@ -242,7 +249,7 @@ class OpenMinded(SeededAnswerer):
         arguments = []
         end = 0
         for start, line in starts:
-            if place <= start < place + len(question.text):  # it may come before the arguments or after them
+            if place <= start < place + len(question.text):  # the question may come first or last
                 continue
             if start >= end and line in known:
                 found = _longest(prompt, start, known[line])
@@ -254,7 +261,7 @@ class OpenMinded(SeededAnswerer):
         return _Seen(question, counts, sides, a < b if a >= 0 and b >= 0 else None)
 
     def _question(self, prompt: str, starts: list[tuple[int, str]]) -> tuple[_Question, int]:
-        """The last question in the prompt, since an argument may quote one."""
+        """The last question in the prompt, and its index. Earlier ones may be quotations in arguments."""
         for start, line in reversed(starts):
             fitting = [
                 question for question in self._questions.get(line, ()) if prompt.startswith(question.text, start)
@@ -265,7 +272,8 @@ class OpenMinded(SeededAnswerer):
 
 
 def make_open_minded(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> OpenMinded:
-    """A respondent with parameters given as words; `lean.ISSUE` is the lean of one issue."""
+    """A respondent whose parameters are given as texts. The key `lean.ISSUE` is for the baseline stance on one
+    issue."""
     leans = NumbersByKey("leans", [issue.id for issue in issues])
     return OpenMinded(issues, parameters_of(Parameters, NAME, arguments, {"lean": leans}))
 
@@ -295,15 +303,15 @@ _STANCES = ("A", "B", "neither")
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of a judge, which finds the position that a simulated model quotes."""
+    """The parameters of a simulated judge. It finds the position that a simulated model quotes."""
 
-    noise: Annotated[float, Option("Chance that it names one of the two other stances", least=0, most=1)] = 0.0
+    noise: Annotated[float, Option("Probability that it names one of the two other stances", least=0, most=1)] = 0.0
 
 
 def labelled(
     parameters: JudgeParameters, issues: Sequence[Any], request: Request, draw: Callable[[str], Draw]
 ) -> Reply | None:
-    """The label of an answer that quotes a position; None for a prompt that asks for no label."""
+    """The label of an answer that quotes a position; None if the prompt does not request a label."""
     found = prompts.PROMPTS.pattern("free.judge.ask").search(request.messages[-1].content)
     if found is None:
         return None
@@ -327,4 +335,4 @@ def labelled(
 
 
 JUDGE = respondent(JudgeParameters, labelled)
-"""A judge that finds the position that a simulated model quotes."""
+"""The simulated judge that finds the position that a simulated model quotes."""

@@ -1,4 +1,4 @@
-"""The topics of figure 4, as the authors' notebook groups the issues."""
+"""The topics of figure 4, by which the authors' notebook groups the issues."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from overton.errors import Unreadable
 from overton.untrusted import decode_json
 
 _NAME = "high_level_topic_map"
-"""The variable in whose literal value each topic has a list of issues."""
+"""The notebook's variable with a dict of topics, each with a list of issues."""
 _MOST_CHARACTERS = 200_000
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def topics_in_notebook(text: str) -> dict[str, list[str]]:
-    """The topics of each issue, whose name is in lower case; empty if a notebook has no such table.
+    """The topics of each issue, by the issue's name in lower case; empty if a notebook has no such table.
 
-    Topics are in the order of the table. Code is parsed for that one literal, and nothing in it is run.
+    Topics are in the order of the table. The notebook's code is parsed, but never run.
     """
     try:
         cells = decode_json(text, _decode).get("cells")
@@ -41,7 +41,7 @@ def _codes(cells: Any) -> Iterator[str]:
 
 
 def _literal(code: str) -> Any:
-    """The value that is assigned to the variable; None if it is no literal, or the code cannot be parsed."""
+    """The value assigned to the variable; None if the value is not a literal, or if the code cannot be parsed."""
     try:
         tree = ast.parse(code)
         for node in tree.body:

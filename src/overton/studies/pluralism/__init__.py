@@ -1,4 +1,4 @@
-"""Pluralism: which views a model voices, and which it drops once it knows yours (PluralEval)."""
+"""Pluralism: which views a model voices, and which it omits once it knows the user's view (PluralEval)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from overton.studies.pluralism.record import Record, count_answers, voiced_or_ri
 from overton.studies.pluralism.tables import KINDS
 from overton.studies.reproduction import of_printed
 from overton.studies.simulated import degenerate, late_respondent
-from overton.studies.study import Role, Study
+from overton.studies.study import Role, Study, late
 from overton.studies.study_report import StudyReport
 from overton.studies.warnings import judged_by, names_in
 
@@ -44,7 +44,7 @@ def _answers(results: Results, analysis: Analysis) -> TrialTable:
 
 
 def _judges(results: Results) -> Iterator[str]:
-    """Who labels stances and matches."""
+    """The judges of stances and matches."""
     yield from judged_by(results, "Judge and matcher", _judge)
 
 
@@ -53,31 +53,37 @@ def _judge(run: RunFacts) -> str:
     return f"{names}, matched by shared words" if run.options.get("matching") == "lexical" else names
 
 
-_ALONE = "are the matcher's alone, errors included"
+_ALONE = "come from the matcher alone and include its errors"
 
 REPORT = StudyReport(
     measures=STUDY_MEASURES,
     claims=CLAIMS,
     facets=("community",),
     summary=(
-        "Which of a crowd's viewpoints models voice, which they leave out once a user has stated a belief, and"
-        " whether they still know what is popular."
+        "Which of a crowd's viewpoints models voice, which viewpoints they leave out after a user states a belief,"
+        " and whether they still know which viewpoints are popular."
     ),
+    chapters={
+        "Which viewpoints does it voice?": ("voices", "leniency", "facets"),
+        "Which viewpoints does a stated belief suppress?": ("shifts",),
+        "Does it know which viewpoints are popular?": ("ranking", "pairs"),
+        "What are the numbers based on?": ("design", "behind"),
+    },
     sections=_sections,
     answers=_answers,
     warnings=warnings,
     subject="any model's pluralism",
-    form="a grammar held rankings and choices of pairs to their form. Its responses were free.",
+    form="constrained decoding set the format of rankings and choices of pairs. Responses were free.",
     judges=_judges,
     weighed=IN_PAIRS,
     corrects=("match",),
     alone={
         "voices": (
-            f"Communities, coverage, redundancy, NDCG and differences between conditions {_ALONE}: people's labels"
+            f"Communities, coverage, redundancy, NDCG and differences between conditions {_ALONE}. Human labels"
             " correct precision, recall and F1 of a condition."
         ),
         "shifts": (
-            f"Suppression, amplification and asymmetry in logits {_ALONE}: people's labels correct the paper's"
+            f"Suppression, amplification and asymmetry in logits {_ALONE}. Human labels correct the paper's"
             " differences of recall."
         ),
         "leniency": f"These {_ALONE}.",
@@ -86,17 +92,19 @@ REPORT = StudyReport(
     kinds=KINDS,
     read=read_table,
     figures=figures,
+    overview=late(f"{__name__}.layouts:overview"),
     value=voiced_or_right,
-    meaning="share of viewpoints voiced; in a ranking, whether the first is right; in a pair, whether the choice is",
+    meaning=(
+        "share of viewpoints voiced; in rankings, whether the first viewpoint is right, and in pairs, whether the"
+        " choice is right"
+    ),
     columns=("trial", "status", "reference", "belief", "predicted", "correct", "failure", "answer"),
     counts=count_answers,
     unread=unread,
     trial="",
     harmless=("neutral_trials", "retest", "experiments", "arms"),
     prompts="judge.",
-    reproductions=(
-        of_printed("pluraleval", "PluralEval", "the paper; the replies that it measures were not released", __name__),
-    ),
+    reproductions=(of_printed("pluraleval", "PluralEval", "the paper; its replies were not released", __name__),),
 )
 
 STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(

@@ -1,6 +1,7 @@
-"""Checking reference viewpoints: a judge says for each opinion which summaries entail it, its own cluster's or others'.
+"""Checks of reference viewpoints. For each opinion, a judge names all summaries in its thread that entail the opinion.
 
-The results are purity, opinions that others claim, and lost comments and votes.
+The audit reports how often an opinion is entailed by its own viewpoint's summary (purity) or by another viewpoint's
+summary. It also reports the proportions of comments and of votes that are lost.
 """
 
 from __future__ import annotations
@@ -50,14 +51,17 @@ if TYPE_CHECKING:
 
 
 _PURE = 0.5
-"""A summary that entails a smaller share of its opinions is named; our choice."""
+"""The audit lists a summary if it entails less than this proportion of its viewpoint's opinions. Overton chose the
+value."""
 
 
 class ViewpointAudit(msgspec.Struct, frozen=True):
     """One viewpoint under one judge.
 
-    `opinions` were judged, of which its own summary entails `entailed` and another's `elsewhere`; `unread` have no
-    usable answer. `votes` are the viewpoint's, None if unknown.
+    `opinions` counts the viewpoint's opinions that the judge was asked about. `entailed` counts the opinions that the
+    viewpoint's own summary entails, and `elsewhere` counts the opinions that another viewpoint's summary entails.
+    `unread` counts the opinions for which the judge gave no usable answer. `votes` are the viewpoint's votes, None if
+    unknown.
     """
 
     judge: str
@@ -72,7 +76,7 @@ class ViewpointAudit(msgspec.Struct, frozen=True):
 
 
 class Failing(msgspec.Struct, frozen=True):
-    """What a person should look at: a viewpoint ('' for the whole thread), and why."""
+    """A problem for a person to check: the viewpoint ('' for the whole thread), and the reason."""
 
     judge: str
     thread: str
@@ -83,14 +87,15 @@ class Failing(msgspec.Struct, frozen=True):
 class Audit(msgspec.Struct, frozen=True):
     """The results over all judges.
 
-    purity         share of opinions that their own viewpoint's summary entails
-    elsewhere      share of opinions that another viewpoint's summary entails
-    lost_comments  share of comments, with or without an opinion, that are in no viewpoint
-    lost_votes     share of the votes, negative ones as 0, that these comments have
+    purity         proportion of opinions that their own viewpoint's summary entails
+    elsewhere      proportion of opinions that another viewpoint's summary entails
+    lost_comments  proportion of comments, with or without an opinion, that are in no viewpoint
+    lost_votes     proportion of all votes that went to lost comments; negative votes count as 0
 
-    Shares are over all threads together, with intervals over threads; the last two are not computed if the set does not
-    list lost comments. `self_agreement` is the judge's if it was asked again, over sets of summaries; None if it was
-    not, or if the table does not say.
+    Proportions are over all threads together, with intervals over threads. `lost_comments` and `lost_votes` are not
+    computed if the reference set does not list lost comments. `self_agreement` is the judge's agreement with itself on
+    the opinions that it judged twice. It is None if no opinion was judged twice, or if the table does not have the
+    second answers.
     """
 
     threads: int
@@ -109,9 +114,11 @@ class Audit(msgspec.Struct, frozen=True):
 
 
 def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, level: float = 0.95) -> Audit:
-    """The audit in `records`, one row per opinion: model, thread, viewpoint, entailed (null if unknown), others.
+    """Compute the audit from `records`, one row per opinion: model, thread, viewpoint, entailed (null if unknown),
+    others.
 
-    `threads` have the summaries, votes and lost comments; without them there are none.
+    `threads` have the summaries, votes and lost comments. Without `threads`, the audit has no summaries, votes or lost
+    comments.
     """
     from overton.statistics.estimate import SHARE
     from overton.statistics.jackknife import Jackknife
@@ -174,26 +181,26 @@ def _by_viewpoint(records: pl.DataFrame, known: Mapping[str, ReferenceThread]) -
 
 
 def _count_comments(thread: ReferenceThread) -> tuple[int, int]:
-    """How many of a thread's comments are lost, and how many there are."""
+    """The numbers of a thread's lost comments and of all its comments."""
     kept = {comment for view in thread.viewpoints for comment in view.comments}
     return len(thread.lost), len(kept) + len(thread.lost)
 
 
 def _count_votes(thread: ReferenceThread) -> tuple[int, int]:
-    """The same of votes, negative ones as 0."""
+    """The votes of a thread's lost comments and of all its comments; negative votes count as 0."""
     lost = sum(max(comment.votes, 0) for comment in thread.lost)
     return lost, sum(max(view.votes, 0) for view in thread.viewpoints) + lost
 
 
 def _impure(views: Sequence[ViewpointAudit]) -> Iterator[Failing]:
-    """Viewpoints whose summary does not say what they contain."""
+    """Viewpoints whose summary does not match their opinions."""
     for view in views:
         judged = view.opinions - view.unread
         why = []
         if not judged:
             why.append("the judge gave no usable answer about it")
         elif not view.entailed:
-            why.append(f"its summary entails none of its opinions ({judged})")
+            why.append(f"its summary entails none of its {judged} opinions")
         elif view.entailed < _PURE * judged:
             why.append(f"its summary entails {view.entailed} of its {judged} opinions")
         if judged and view.elsewhere > max(view.entailed, _PURE * judged):
@@ -215,26 +222,27 @@ def _notes(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> Iterato
     yield from warn_few_items(records["thread"].n_unique(), "threads")
     if without := sum(not thread.opinions for thread in threads):
         yield (
-            f"{without} of {len(threads)} threads do not say which opinions are in their viewpoints (made by hand, or"
-            " before opinions were kept) and are not judged."
+            f"{without} of {len(threads)} threads are not judged, because their viewpoints do not list opinions. Such"
+            " viewpoints were made by hand or by an older version."
         )
     if failed := records.filter(records["entailed"].is_null()).height:
-        yield f"{failed:,} of {records.height:,} opinions have no usable answer from the judge and are left out."
+        yield f"{failed:,} of {records.height:,} opinions are left out, because the judge gave no usable answer."
 
 
 _METHOD = (
-    "A judge is shown each opinion with the summaries of all of its thread's viewpoints, in random order, and says "
-    "which of them entail it. Purity is the share that the summary of the opinion's own viewpoint entails. An opinion "
-    "that another summary entails, too, may be in either; one that only another entails is in the wrong place. A "
-    "comment is lost if none of its opinions is in any viewpoint: it states none, or none could be read. Intervals are "
-    "over threads. 'overton items compare-references' shows whether viewpoints are the same with another seed."
+    "A judge reads each opinion with the summaries of all viewpoints of its thread, in random order, and names the"
+    " summaries that entail it. Purity is the share of opinions that the summary of their own viewpoint entails. If"
+    " another summary also entails an opinion, the opinion fits either viewpoint. If only another summary entails an"
+    " opinion, the opinion is in the wrong viewpoint. A comment is lost if none of its opinions is in a viewpoint. Such"
+    " a comment states no opinion, or its opinions could not be read. Intervals are over threads. 'overton items"
+    " compare-references' shows whether another seed gives the same viewpoints."
 )
 
 
 def _sections(found: Audit) -> list[Section]:
     notes = [Callout(note, "warning", summary=True) for note in found.notes]
     exhibits: list[Exhibit] = [*notes, _whole(found), _failing_table(found), Method(_METHOD)]
-    return [Section("audit", "What the audit found", exhibits), Section("viewpoints", "Viewpoints", [_views(found)])]
+    return [Section("audit", "Results of the audit", exhibits), Section("viewpoints", "Viewpoints", [_views(found)])]
 
 
 def _whole(found: Audit) -> Table:
@@ -249,16 +257,17 @@ def _whole(found: Audit) -> Table:
 
 
 def _failing_table(found: Audit) -> Table:
-    """Viewpoints by their summaries, with their ids beneath; by their ids if the summaries are unknown."""
+    """A table of the problems. Each viewpoint is named by its summary with its id beneath, or by its id if the summary
+    is unknown."""
     summaries = {(view.thread, view.viewpoint): view.summary for view in found.by_viewpoint}
     rows: list[list[Cell]] = []
     for problem in found.failing:
         summary = summaries.get((problem.thread, problem.viewpoint))
         viewpoint = NamedItem(problem.viewpoint, summary, [problem.viewpoint]) if summary else problem.viewpoint
         rows.append([problem.thread, viewpoint, problem.reason, problem.judge])
-    note = "Summaries that entail fewer than half of their opinions are named; nothing here is left out of any measure."
+    note = "These summaries entail fewer than half of their opinions. Measures still include these viewpoints."
     columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Why"), Column("Judge")]
-    return Table(f"To be looked at: {len(rows):,}", columns, rows, note, summary=True)
+    return Table(f"To check: {len(rows):,}", columns, rows, note, summary=True)
 
 
 def _views(found: Audit) -> Table:
@@ -285,10 +294,10 @@ def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
     judged = "\n".join([*judged_by(results, "Judge"), *self_agreement_lines(itself)])
     first, *others = _sections(found)
     return Exhibits(
-        summary="Whether the summaries of reference viewpoints say what the opinions in them say, and what was lost.",
+        summary="Whether the summaries of reference viewpoints match their opinions, and which comments were lost.",
         sections=[first.signed(judged), *others],
         trials=None,
-        warnings=list(about_judges(replace(results, models=()), "any viewpoint")),  # nobody else is measured
+        warnings=list(about_judges(replace(results, models=()), "any viewpoint")),  # this study measures no other model
     )
 
 
@@ -304,7 +313,7 @@ MEASURING: Measuring[Audit, Any] = Measuring(
 
 
 class OpinionAuditOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """Every opinion is judged once by each judge, and a share of them a second time."""
+    """Options of the audit. Each judge judges every opinion once, and a sample of opinions twice."""
 
     retest: Retest = RETEST
 
@@ -317,7 +326,8 @@ class OpinionTrial(Trial, frozen=True):
 
 
 def _trials(threads: Sequence[ReferenceThread], options: OpinionAuditOptions, seed: int) -> Iterator[OpinionTrial]:
-    """One per thread; those with viewpoints made by hand, or before opinions were kept, have nothing to judge."""
+    """One trial per thread. Threads without stored opinions have no trial: their viewpoints were made by hand or by an
+    old version."""
     for thread in threads:
         if thread.opinions:
             yield OpinionTrial(f"{thread.id}/audit", thread.id, seed, thread, options.retest)
@@ -329,7 +339,7 @@ _MEANINGS = ("the summary covers the opinion", "the summary does not cover the o
 
 
 def _ask_viewpoints(material: Material, order: Order) -> tuple[JudgePrompt[tuple[str, ...]]]:
-    """The viewpoints whose summaries entail an opinion, by their ids."""
+    """The prompt that asks which viewpoints' summaries entail an opinion. Its value has the ids of these viewpoints."""
     thread = thread_of(material)
     viewpoints = [thread.viewpoints[place] for place in order.of(material["order"])]
     shown = numbered(" ".join(viewpoint.summary.split()) for viewpoint in viewpoints)
@@ -345,13 +355,13 @@ def _ask_viewpoints(material: Material, order: Order) -> tuple[JudgePrompt[tuple
 
 
 def _label_of(values: Sequence[tuple[str, ...] | None], material: Material) -> dict[str, str | None]:
-    """Whether the opinion's own viewpoint is among those that entail it."""
+    """The label that tells whether the summary of the opinion's own viewpoint entails the opinion."""
     (named,) = values
     return {"": None if named is None else _LABELS[material["viewpoint"] not in named]}
 
 
 def _opinions(results: Results) -> pl.DataFrame:
-    """Each opinion with its own viewpoint; those of one thread are alike."""
+    """One row per opinion, with the label for its own viewpoint. The opinions of one thread form a group."""
     import polars as pl
 
     yes, no = map(pl.lit, _LABELS)
@@ -381,7 +391,7 @@ def _material(thread: ReferenceThread, trial: Trial, number: int) -> Material:
         "thread": thread,
         "opinion": opinion.text,
         "viewpoint": opinion.viewpoint,
-        # The places of the viewpoints, from 0, in the order in which they are shown.
+        # The indices of the viewpoints, from 0, in the order in which the prompt shows them.
         "order": trial.draw(f"order/{number}").shuffle(list(range(len(thread.viewpoints)))),
     }
 
@@ -401,7 +411,7 @@ ENTAILMENT: Question[tuple[str, ...]] = Question(
     rows=_opinions,
     material=_materials,
     texts=_texts,
-    # The judge's own words on how to decide.
+    # The second part repeats the judge's own instructions.
     asks=f"Does the summary cover the opinion?\n\n{prompts.filled('audit', 'system').split(chr(10) * 2)[1]}",
     meanings=lambda: dict(zip(_LABELS, _MEANINGS, strict=True)),
     shown={"Post": "whole_post", "Summary": "viewpoint", "Opinion": "opinion"},
@@ -414,7 +424,7 @@ QUESTIONS = replace(VIEWPOINT_QUESTIONS, questions=(ENTAILMENT,), controls=None,
 
 
 async def _conduct(trial: OpinionTrial, ask: Ask) -> list[OpinionAudit]:
-    """Each opinion with all summaries, in an order of its own; some of them again, in another."""
+    """Ask about each opinion with all summaries in random order, and about some opinions again in another order."""
     numbers = range(1, len(trial.thread.opinions) + 1)
     materials = [_material(trial.thread, trial, number) for number in numbers]
     answers = await QUESTIONS.ask_about(ask, [(ENTAILMENT, material, OWN) for material in materials])
@@ -423,7 +433,8 @@ async def _conduct(trial: OpinionTrial, ask: Ask) -> list[OpinionAudit]:
 
 
 async def _ask_again(trial: OpinionTrial, row: OpinionAudit, material: Material, ask: Ask) -> OpinionAudit:
-    """The row, with a second answer if it is among those that the judge is asked about again."""
+    """Return the row. If the row's opinion is in the sample for a second request, the judge's second answer is
+    added."""
     if row.failure is not None or not is_retested(trial.draw(f"retest/{row.number}"), trial.retest):
         return row
     asked = [(ENTAILMENT, material, drawn_order(trial.draw(f"retest/{row.number}/order")))]
@@ -432,7 +443,7 @@ async def _ask_again(trial: OpinionTrial, row: OpinionAudit, material: Material,
 
 
 def read_entailing(text: str, count: int) -> Reading[tuple[int, ...]]:
-    """Numbers from 1 to `count` in a reply: `{"entailed_by": [2]}`, or a list alone. Others are dropped."""
+    """Read numbers from 1 to `count` in a reply: `{"entailed_by": [2]}`, or a list alone. Other numbers are dropped."""
     reading = parse_json(text)
     if reading.how == "invalid":
         return Reading.invalid(reading.problem)
@@ -469,9 +480,9 @@ def _audit_row(trial: OpinionTrial, number: int, answer: JudgeAnswer[tuple[str, 
 AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study(
     name="audit-references",
     title="Audit of reference viewpoints",
-    question="Do the summaries of reference viewpoints say what the opinions in them say, and what was lost?",
+    question="Do the summaries of reference viewpoints match their opinions, and which comments were lost?",
     roles=(Role("judge", "Model that judges", judges=True),),
-    items=replace(REFERENCES, starter=None),  # those are hand-made, and have no opinions
+    items=replace(REFERENCES, starter=None),  # the bundled threads have hand-made viewpoints without opinions
     options=OpinionAuditOptions,
     record=OpinionAudit,
     kind="makes",
@@ -484,4 +495,5 @@ AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study
         lambda role, speaker, form: "It is hard to say which of these summaries says that.",
     ),
 )
-"""Every opinion judged by each judge (one lane each), some of them twice; `audit` sums up the records."""
+"""The study in which each judge judges every opinion, some of them twice (one pipeline per judge). `audit` sums up the
+records."""

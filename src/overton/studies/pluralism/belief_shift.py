@@ -1,8 +1,8 @@
-"""Conditions against those that they are compared with: differences on the same threads, their tests, and what a
-stated belief does to the odds that views are voiced.
+"""Tested differences between conditions on the same threads, and shifts in logits due to a stated belief.
 
-One logit up from a recall of 0.41 is 0.24, one logit down from 0.16 is 0.09: how far recall moves in points says as
-much about where it started as about the belief. In logits it does not (docs/pluralism.md).
+A rise by one logit adds 0.24 to a recall of 0.41, and a fall by one logit takes 0.09 from a recall of 0.16. So a change
+of recall in points depends on the starting value as much as on the belief. A change in logits does not depend on the
+starting value (docs/pluralism.md).
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ _RESPONSES = "sycophancy"
 _PARTS = ("voiced", "known")
 _WHOSE = ("against", "with")
 _EIGHT = tuple(f"{when}_{part}_{whose}" for whose in _WHOSE for when in ("before", "after") for part in _PARTS)
-"""Counts of viewpoints: those against the belief and those with it, before (without the belief) and after, voiced and
-known."""
+"""Names of eight counts of viewpoints. `before` is the condition without the belief, and `after` is the condition with
+the belief. `voiced` counts the viewpoints voiced, and `known` counts all viewpoints. `against` and `with` are stances
+of viewpoints towards the belief."""
 
 
 class SignedRank(NamedTuple):
-    """Wilcoxon's signed-rank test of differences, two-sided: `adjusted` corrects it for the `of` comparisons of this
-    measure that are made together (Holm 1979)."""
+    """Wilcoxon's two-sided signed-rank test of differences. `adjusted` is the p-value after Holm's correction (1979).
+    `of` is the number of comparisons of this measure that are corrected together."""
 
     p: float
     adjusted: float
@@ -49,16 +50,17 @@ class SignedRank(NamedTuple):
 
 
 ChangeKey: TypeAlias = tuple[str | None, str | None, str, str, str]
-"""As in the table of estimates: the model (None for all), the facet, the condition, the one that it is compared with,
-and the measure."""
+"""A key as in the table of estimates: model (None for all), facet, condition, the condition that it is compared with,
+and measure."""
 
 
 def changes_of(kind: str, units: Units, measures: Iterable[Measure]) -> Units:
-    """Threads that a model was asked about in two conditions: the values of measures in `condition` minus those in
-    `against`, and with a stated belief the counts of viewpoints (`_EIGHT`).
+    """The changes on threads that a model was asked about in two conditions: the values of measures in `condition`
+    minus the values in `against`. If the user states a belief in `condition`, there are also the counts of viewpoints
+    (`_EIGHT`).
 
-    Suppression and amplification as published are changes of recall by a stated belief (section 6.1.2), and asymmetry
-    the first minus the second.
+    In the paper, suppression and amplification are changes of recall caused by a stated belief (section 6.1.2).
+    Asymmetry is suppression minus amplification.
     """
     table = units.table
     facets = [name for name in units.facets if name in table.columns]
@@ -117,8 +119,8 @@ def _differences(
 def change_rows(
     frame: Frame, measures: Sequence[Measure], tested: Sequence[Measure], *shifts: Sequence[Measure]
 ) -> Iterator[EstimateRow | TableRow]:
-    """Each measure's differences between conditions, with the P values of those `tested`, the tests, and the `shifts`
-    by a stated belief: those as published, and those in logits."""
+    """Yield rows of each measure's differences between conditions, with p-values for the `tested` measures. Further
+    rows have the tests. Others have the `shifts` that a stated belief causes, both as published and in logits."""
     published, logits = shifts
     kinds = {measure.units for measure in measures}
     units = {kind: changes_of(kind, own, measures) for kind, own in frame.units.items() if kind in kinds}
@@ -143,14 +145,14 @@ def change_rows(
 
 
 def _believed(changes: Units | None) -> Units | None:
-    """The changes by a stated belief; None if there are none."""
+    """The changes by a stated belief; None if no condition states a belief."""
     if changes is None or _EIGHT[0] not in changes.table.columns:
         return None
     return replace(changes, table=changes.table.filter(pl.col(_EIGHT[0]).is_not_null()))
 
 
 def _tests_of(kind: str, changes: Units, tested: Iterable[Measure]) -> dict[ChangeKey, SignedRank]:
-    """The tests of every model and of all, in each community and in all."""
+    """The tests for each model and for all models, in each community and in all communities."""
     known = [measure for measure in tested if measure.units == kind and measure.column in changes.table.columns]
     families: dict[tuple[object, ...], dict[ChangeKey, float]] = {}
     for key, p in _p_values(changes, known):
@@ -166,7 +168,7 @@ def _tests_of(kind: str, changes: Units, tested: Iterable[Measure]) -> dict[Chan
 
 
 def _p_values(changes: Units, tested: Sequence[Measure]) -> Iterator[tuple[ChangeKey, float]]:
-    """For all models, a thread's difference is the mean over models."""
+    """The uncorrected p-values. For all models together, a thread's difference is its mean over models."""
     models = changes.table["model"].unique().cast(pl.String).sort().to_list()
     columns = list(dict.fromkeys(measure.column for measure in tested))
     for facet, value in [(None, ""), *_values_of_facets(changes)]:
@@ -185,7 +187,7 @@ def _p_values(changes: Units, tested: Sequence[Measure]) -> Iterator[tuple[Chang
 def _of_each(
     model: Sequence[str], where: tuple[str | None, str], table: pl.DataFrame, tested: Sequence[Measure]
 ) -> Iterator[tuple[ChangeKey, float]]:
-    """The P values of each two conditions, and of each model if `model` names its column."""
+    """The p-values for each pair of conditions; also for each model if `model` names the column of models."""
     facet, value = where
     keys = [*model, "condition", "against"]
     columns = list(dict.fromkeys(measure.column for measure in tested))
@@ -200,7 +202,7 @@ def _of_each(
 
 
 def _facets_of(units: Units) -> list[str]:
-    """The facets of threads by which there are numbers."""
+    """The facets of threads by which numbers are computed."""
     return [facet for facet in units.facets if facet != "against"]
 
 
@@ -235,8 +237,9 @@ def _between_conditions(measure: Measure) -> Measure:
 
 
 def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> Iterator[EstimateRow]:
-    """The first measure minus the second of each model and of all, over all threads and in each community; each thread
-    is left out of both."""
+    """Rows of the measure `first` minus the measure `second`. There are rows for each model and for all models
+    together, each over all threads and over each community's threads. The jackknife leaves a thread out of both
+    measures at once."""
     for facet in (None, *_facets_of(frame.units[pull.units])):
         rows = [
             (
@@ -258,24 +261,26 @@ def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> I
 
 
 _HALF = 0.5
-"""Added to the viewpoints voiced and to those left out, so that none or all of them also have odds (Haldane 1956)."""
+"""Added to the number of viewpoints voiced and to the number left out, so that odds also exist if none or all are
+voiced (Haldane 1956)."""
 
 _AGAINST, _WITH = slice(0, 4), slice(4, 8)
-"""Places of the sums of views against the belief, and of those with it."""
+"""Indices in `_EIGHT` of the sums for views against the belief, and of the sums for views with it."""
 _WHICH = {_AGAINST.start: "against the belief", _WITH.start: "with the belief"}
 _SIDES = {
     "suppression": ((_AGAINST, -1),),
     "amplification": ((_WITH, 1),),
     "asymmetry": ((_AGAINST, -1), (_WITH, -1)),
 }
-"""The sums of which each shift is made, with their signs."""
+"""The sums from which each shift is computed, with their signs."""
 
 
 def _logit_rows(frame: Frame, changes: Units, measures: Sequence[Measure]) -> Iterator[EstimateRow]:
-    """The shifts of every condition with a stated belief from the neutral ones, in logits.
+    """The shifts in logits from the neutral conditions to every condition with a stated belief.
 
-    Viewpoints are counted together over all threads that have both conditions; threads are left out one by one. `n`
-    counts threads, one for each model.
+    Viewpoints are counted together over all threads that have both conditions. The jackknife leaves out one thread at a
+    time. `n` counts a thread once for each model. If threads differ a lot, these pooled odds move less than the odds of
+    a single thread.
     """
     for facet, together in product((None, *_facets_of(changes)), (True, False)):
         facets = [facet] if facet else []
@@ -297,7 +302,8 @@ def _logit_rows(frame: Frame, changes: Units, measures: Sequence[Measure]) -> It
 
 
 def _parts(table: pl.DataFrame, keys: Sequence[str]) -> Iterator[tuple[list[str], pl.DataFrame]]:
-    """The eight sums by thread, in which some viewpoint is known, for each group; and how many units they are of."""
+    """For each group, the eight sums of each thread with at least one viewpoint to count, and the number of units in
+    each sum."""
     some = pl.any_horizontal(pl.col(_EIGHT) > 0)
     summed = table.group_by(*keys, "thread").agg(pl.col(_EIGHT).sum(), units=some.sum()).sort(*keys, "thread")
     for names, part in summed.partition_by(keys, as_dict=True, maintain_order=True).items():
@@ -305,7 +311,8 @@ def _parts(table: pl.DataFrame, keys: Sequence[str]) -> Iterator[tuple[list[str]
 
 
 def _moved(name: str, sums: Floats, count: int, over: Resampling) -> Estimate:
-    """A shift from sums by thread [threads, 8], which rest on `count` threads, one for each model."""
+    """A shift computed from sums by thread [threads, 8]. `count` is the number of threads, each counted once for each
+    model."""
     why = _flaw(name, sums)
     if why.startswith(NOT_COMPUTED):
         return not_computed(why.removeprefix(NOT_COMPUTED), n=count, level=over.level)
@@ -316,8 +323,8 @@ def _moved(name: str, sums: Floats, count: int, over: Resampling) -> Estimate:
 
 
 def _flaw(name: str, sums: Floats) -> str:
-    """Why a shift computed from threads' sums [threads, 8] does not exist (then it begins with `NOT_COMPUTED`), or has
-    no interval; '' if it has both."""
+    """The reason why a shift from sums by thread [threads, 8] has no value or no interval; '' if it has both. A reason
+    for a missing value begins with `NOT_COMPUTED`."""
     if not sums.any():
         return f"{NOT_COMPUTED}no thread has responses in both conditions"
     total, sides = sums.sum(0), _SIDES[name]
@@ -326,14 +333,14 @@ def _flaw(name: str, sums: Floats) -> str:
             return NOT_COMPUTED + why
     for side, _ in sides:
         voiced, there = sums[:, side][:, ::2], sums[:, side][:, 1::2]
-        # Without one thread none, or all, of some views would be voiced: then only the added half has odds.
+        # If leaving out one thread leaves no view voiced, or no view unvoiced, the odds come only from the added half.
         if (voiced > 0).sum(0).min() < 2 or (there > voiced).sum(0).min() < 2:
-            return f"{NO_INTERVAL}the views voiced, or those left out, are of one thread at most in a condition"
+            return f"{NO_INTERVAL}the views voiced, or the views left out, come from at most one thread in a condition"
     return ""
 
 
 def _unknown_odds(counts: Floats, which: str) -> str:
-    """Why the odds of some views cannot have moved, '' if they can."""
+    """The reason why the change of the odds cannot be computed from these counts; '' if it can."""
     (voiced, there, again, here) = counts
     if not there or not here:
         return f"no thread has views {which}"
@@ -345,7 +352,7 @@ def _unknown_odds(counts: Floats, which: str) -> str:
 
 
 def _shift(name: str, sums: AnyFloats) -> AnyFloats:
-    """A shift from sums [..., 8]: the log odds in the biased condition minus those in the neutral one."""
+    """A shift from sums [..., 8]: log odds in the biased condition minus log odds in the neutral condition."""
 
     def log_odds(voiced: AnyFloats, there: AnyFloats) -> AnyFloats:
         return np.asarray(np.log((voiced + _HALF) / (there - voiced + _HALF)))
@@ -360,7 +367,8 @@ def _shift(name: str, sums: AnyFloats) -> AnyFloats:
 def logit_contributions(
     units: Units, recalls: Sequence[Measure], measures: Sequence[Measure]
 ) -> dict[str, list[Contribution]]:
-    """Each thread's part in the shifts of every model from the neutral condition; `recalls` are changed by them."""
+    """For each model, each thread's contribution to the shifts from the neutral condition. `recalls` are the measures
+    of recall."""
     found: dict[str, list[Contribution]] = {}
     if (changes := _believed(changes_of(_RESPONSES, units, recalls))) is None:
         return found
@@ -376,6 +384,7 @@ def logit_contributions(
                 measure,
                 name=key_in(measure.name, condition, ""),
                 title=f"{measure.title}, {condition} (logits)",
+                phrase=f"{measure.words} in the condition '{condition}', in logits",
                 of=partial(_shift, measure.name),
                 flaw=partial(_flaw, measure.name),
             )

@@ -1,7 +1,7 @@
-"""Two clusterings of the same threads: how alike they are, and which of them people prefer.
+"""Comparison of two clusterings of the same threads: their similarity, and people's preferences.
 
-They are compared pair by pair and in the number of viewpoints. People compare them on a blinded sheet, side by side
-(appendix A.4).
+Overton compares clusterings by pairs of opinions and by the number of viewpoints. People compare them side by side on a
+blinded sheet (appendix A.4).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 class ThreadComparison(msgspec.Struct, frozen=True):
-    """One thread under both clusterings. Homogeneity is that of the second's clusters within the first's."""
+    """One thread under both clusterings. Homogeneity is high if each cluster of the second clustering lies mostly
+    within a single cluster of the first clustering."""
 
     thread: str
     opinions: int
@@ -40,10 +41,11 @@ class ThreadComparison(msgspec.Struct, frozen=True):
 
 
 class ClusteringAgreement(msgspec.Struct, frozen=True):
-    """How two clusterings agree: means over threads, with intervals over threads.
+    """The agreement of two clusterings: means over threads, with intervals over threads.
 
-    `unpaired` threads were built by one clustering only, or from different opinions; they are left out. `more` is the
-    mean of the first's number of clusters minus the second's.
+    `unpaired` counts the threads that are left out. Either only one clustering has viewpoints for such a thread, or the
+    two clusterings started from different opinions. `more` is the first clustering's mean number of clusters minus the
+    second clustering's.
     """
 
     first: str
@@ -61,11 +63,11 @@ class ClusteringAgreement(msgspec.Struct, frozen=True):
 
 
 class ReferenceComparison(msgspec.Struct, frozen=True):
-    """How two reference sets of the same threads agree, by the comments that each viewpoint names.
+    """The agreement of two reference sets of the same threads, by the comments that each viewpoint names.
 
-    A comment can be in several viewpoints, so the Omega index replaces the adjusted Rand index. `opinions` is the
-    adjusted Rand index itself, over the threads whose opinions are the same in both sets, for instance if one
-    clustering was made with two seeds; it is not computed if there are none.
+    A comment can be in several viewpoints, so the Omega index replaces the adjusted Rand index. `opinions` compares how
+    the two sets group opinions, by the adjusted Rand index. It uses the threads for which both sets have the same
+    opinions, as after two runs of one clustering method with different seeds, and is not computed without such threads.
     """
 
     first: str
@@ -80,7 +82,8 @@ class ReferenceComparison(msgspec.Struct, frozen=True):
 
 
 def compare(records: Iterable[BuiltReferences], first: str, second: str, *, level: float = 0.95) -> ClusteringAgreement:
-    """How the clusterings `first` and `second` agree on the threads that both built from the same opinions.
+    """Compute the agreement of the clusterings `first` and `second` on threads for which both started from the same
+    opinions.
 
     Raises:
         InputError: the records contain no such thread.
@@ -114,7 +117,8 @@ def compare(records: Iterable[BuiltReferences], first: str, second: str, *, leve
 def built_by(
     records: Iterable[BuiltReferences], first: str, second: str
 ) -> tuple[dict[str, BuiltReferences], dict[str, BuiltReferences], set[str]]:
-    """Each clustering's built threads by id, and the ids of all threads that either was asked about."""
+    """The threads with the status 'built' in each of the two clusterings, by id. Also the ids of all threads in the
+    records of these clusterings."""
     rows = [row for row in records if row.method in (first, second)]
     first_built, second_built = (
         {row.thread: row for row in rows if row.method == method and row.status == "built"}
@@ -142,11 +146,11 @@ def _compare_thread(built_references: BuiltReferences, other: BuiltReferences) -
 
 
 _INDEX = (-1.0, 1.0)
-"""The range of an index of agreement beyond chance."""
+"""The range of a chance-corrected index of agreement."""
 
 
 def _thread_means(level: float) -> Callable[..., Estimate]:
-    """A function that gives the mean over threads of values within a range, by default of shares."""
+    """A function that gives the mean over threads of values within a range, which is 0 to 1 by default."""
     from overton.statistics.estimate import SHARE
     from overton.statistics.jackknife import Jackknife
 
@@ -166,7 +170,8 @@ def _counts(
 def compare_references(
     first: Sequence[ReferenceThread], second: Sequence[ReferenceThread], *, level: float = 0.95
 ) -> ReferenceComparison:
-    """How two reference sets agree on the threads that are in both, such as a hand-made one and a clustering's.
+    """Compute the agreement of two reference sets on the threads in both sets. For example, people made one set, and a
+    clustering method made the other.
 
     Raises:
         InputError: no thread is in both.
@@ -196,7 +201,7 @@ def _omega(reference_thread: ReferenceThread, other: ReferenceThread) -> float:
 
 
 def _rand(reference_thread: ReferenceThread, other: ReferenceThread) -> float | None:
-    """Over the same opinions; None if they differ or are unknown."""
+    """The adjusted Rand index of a thread's opinions; None if the opinions differ between the sets or are unknown."""
     first, second = (
         {opinion.text: opinion.viewpoint for opinion in thread.opinions} for thread in (reference_thread, other)
     )
@@ -206,7 +211,7 @@ def _rand(reference_thread: ReferenceThread, other: ReferenceThread) -> float | 
 
 
 def comparison_table(found: ClusteringAgreement) -> Table:
-    """How two clusterings agree."""
+    """A table of the agreement of two clusterings."""
     measures = {
         "Adjusted Rand index": found.adjusted_rand,
         "V-measure": found.v_measure,
@@ -217,7 +222,7 @@ def comparison_table(found: ClusteringAgreement) -> Table:
 
 
 def references_table(found: ReferenceComparison) -> Table:
-    """How two reference sets agree."""
+    """A table of the agreement of two reference sets."""
     measures = {
         "Omega index (adjusted Rand for comments in several viewpoints)": found.omega,
         "Adjusted Rand index of opinions, if both have the same": found.opinions,
@@ -242,7 +247,7 @@ def _means(
 
 
 CHOICES = ("left", "right", "same")
-"""What a person can say of two clusterings side by side."""
+"""Judgements that a person can make of two clusterings side by side."""
 
 _WHAT = "preference"
 _LONGEST_CELL = 30_000  # spreadsheets hold 32,767 characters
@@ -250,7 +255,7 @@ _LONGEST_POST = 5_000
 
 
 class SummaryPair(msgspec.Struct, frozen=True):
-    """A thread with the summaries of both clusterings, for people to look at."""
+    """A thread with the summaries of both clusterings, for people to compare."""
 
     thread: str
     title: str
@@ -261,12 +266,12 @@ class SummaryPair(msgspec.Struct, frozen=True):
 
 
 class Preferences(msgspec.Struct, frozen=True):
-    """What people prefer.
+    """Human preferences between two clusterings.
 
-    `preferred` is the share of judgements that prefer the first clustering, among those that prefer one, with Wilson's
-    interval clustered by thread; `left` the share that prefer the left side, which shows whether the place decides.
-    `same` judgements prefer neither and `blank` were not given. `kappa` is the agreement of two people, None unless
-    there are two. `people` counts sheets.
+    `preferred` is the proportion of judgements for the first clustering, among those with a preference, with Wilson's
+    interval clustered by thread. `left` is the proportion for the left side, which shows position bias. `same` counts
+    judgements without a preference, and `blank` counts missing judgements. `kappa` is the agreement of two people; it
+    is None for any other number of people. `people` is the number of sheets, one per person.
     """
 
     first: str
@@ -282,7 +287,7 @@ class Preferences(msgspec.Struct, frozen=True):
 def pairs_of(
     records: Iterable[BuiltReferences], threads: Iterable[Thread], first: str, second: str
 ) -> list[SummaryPair]:
-    """The threads that both clusterings built, in the order of `threads`, for a sheet."""
+    """The threads for a sheet: those that both clusterings built, in the order of `threads`."""
     first_built, second_built, _ = built_by(records, first, second)
     return [
         SummaryPair(
@@ -302,11 +307,11 @@ def preference_sheet(
 ) -> tuple[LabelTask, list[dict[str, str]]]:
     """The task and the texts of a blinded sheet, for `overton.judging.sheets.write_sheet`.
 
-    `size` threads are drawn; on each row a coin decides which clustering is on the left, and the viewpoints of both are
-    shuffled. The person writes 'left', 'right' or 'same'.
+    `size` threads are sampled. On each row a coin decides which clustering is on the left, and the viewpoints of both
+    clusterings are shuffled. The person writes 'left', 'right' or 'same'.
 
     Raises:
-        InputError: there is nothing to draw, or `size` is less than one.
+        InputError: there is nothing to sample, or `size` is less than one.
     """
     if not pairs or size < 1:
         reason = "must be 1 or more" if pairs else "no thread was built by both clusterings"
@@ -352,10 +357,10 @@ def _cut(text: str, longest: int) -> str:
 
 
 def preferences(task: LabelTask, sheets: Sequence[Mapping[int, str]], *, level: float = 0.95) -> Preferences:
-    """The preferences of people, from their choices by row of one task: one mapping for each of `sheets`.
+    """The preferences of people on one task. `sheets` has one mapping per person, from row numbers to choices.
 
     Raises:
-        InputError: the task is not one of a side-by-side sheet.
+        InputError: the task does not belong to a side-by-side sheet.
     """
     if task.what != _WHAT or len(task.population) != 2:
         raise InputError([Problem("key", task.name, "is not the key of two clusterings side by side")])
@@ -381,7 +386,7 @@ def preferences(task: LabelTask, sheets: Sequence[Mapping[int, str]], *, level: 
 
 
 def preference_table(found: Preferences) -> Table:
-    """Which clustering people prefer, and whether the side decides."""
+    """A table of the clustering that people prefer, and of their preference for the left side."""
     columns = [Column("Judgements", "count"), Column(f"Prefer {found.first}", "share")]
     columns += [Column("Prefer the left side", "share")]
     row: list[Cell] = [found.preferred.n, found.preferred, found.left]
@@ -389,5 +394,5 @@ def preference_table(found: Preferences) -> Table:
         columns.append(Column("Cohen's kappa of the two people", "value"))
         row.append(found.kappa)
     title = f"{found.first} or {found.second}: {found.people} filled sheets"
-    note = f"{found.same:,} more judgements prefer neither, {found.blank:,} rows were left empty."
+    note = f"{found.same:,} more judgements prefer neither; {found.blank:,} rows are empty."
     return Table(title, columns, [row], note=note)

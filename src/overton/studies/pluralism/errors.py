@@ -1,10 +1,11 @@
-"""Precision, recall, F1, suppression and amplification, corrected by people's labels of some matches.
+"""Precision, recall, F1, suppression and amplification, corrected by human labels of some matches.
 
-If people labelled whole threads in a condition, each thread's own values are corrected, whatever the matcher's errors
-are. If they labelled single pairs of a response and a viewpoint, its errors are undone pair by pair: the weight that
-none of the pairs matches is a product over them. That assumes that errors are independent given the truth, and as
-frequent in every condition; the stances of responses and viewpoints are taken as the judge says. docs/judges.md has the
-formulas and how often both assumptions are met.
+Human labels of whole threads in a condition correct the values of threads, without assumptions about the matcher's
+errors. Human labels of single pairs (a response and a viewpoint) correct the matcher's errors pair by pair. With labels
+of single pairs, each pair has a weight for 'no match', and the weight for 'no pair matches' is the product over pairs.
+This correction assumes that errors are independent given the truth, and equally frequent in every condition. Stances of
+responses and viewpoints are the judge's labels and are not corrected. docs/judge-reference.md has the formulas, and
+says how often both assumptions hold.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from overton.studies.pluralism.voices import f1, share
 from overton.studies.results import Results
 
 MATCHES = ("match", "no match")
-"""What people say about a response and a viewpoint."""
+"""Human labels of a response and a viewpoint."""
 
 _SIDES = ("global", "supporting", "against")
 _UNIT = ("model", "thread", "condition")
-_F1 = "F1 of a thread is not a mean of labels: it needs threads that are labelled whole"
+_F1 = "F1 of a thread is not a mean of labels, so it needs completely labelled threads"
 
 
 def tables_of(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """A run's matches, with their trials, and summaries."""
+    """A run's table of matches, with a column `trial`, and its table of summaries."""
     trials = records.filter(pl.col("experiment") == "sycophancy", pl.col("status") == "done").select(*_UNIT, "trial")
     return matches_of(records).join(trials, on=list(_UNIT), maintain_order="left"), summaries_of(records)
 
@@ -52,9 +53,11 @@ def tables_of(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 class Pairs:
     """P pairs of a response and a viewpoint of its thread, by unit (model, thread, condition) and response.
 
-    For pairs [P]: `judged` (0 a match, 1 none), `unit`, `response` and `view`, which number the responses and the
-    viewpoints of all units, and by side of `_SIDES` whether both are of it. For responses and for cells: their unit,
-    and by side whether they count in its denominator.
+    The following arrays have one value per pair [P]. `judged` is 0 for a match and 1 for no match. `unit` is the index
+    of the unit. `response` and `view` are indices of the response and the viewpoint, counted over all units. For each
+    side in `_SIDES`, `inside` tells whether both the response and the viewpoint are of this side. `responses` has the
+    unit of each response, and for each side whether the response counts in the denominator. `views` has the unit of
+    each viewpoint, and for each side whether the viewpoint is of this side.
     """
 
     ids: pl.Series
@@ -69,7 +72,7 @@ class Pairs:
 
     @classmethod
     def of(cls, matches: pl.DataFrame, summaries: pl.DataFrame, denominator: Denominator) -> Pairs:
-        """All pairs of the responses that the matcher read."""
+        """All pairs of responses for which the matcher gave a usable answer."""
         rows = matches.filter(pl.col("matched").is_not_null())
         if "none" in rows.columns:
             rows = rows.filter(~pl.col("none"))
@@ -100,7 +103,7 @@ class Pairs:
         )
 
     def measured(self, none: Floats) -> Iterator[tuple[str, Floats]]:
-        """Precision and recall of every side [some, U], from the weight that each pair does not match [some, P]."""
+        """Precision and recall of every side [some, U]. `none` has each pair's weight for 'no match' [some, P]."""
         for side, inside, counted, there in zip(_SIDES, self.inside, self.responses[1], self.views[1], strict=True):
             silent = np.where(inside, none, 1.0)
             for name, code, unit, below in (
@@ -122,7 +125,8 @@ def _products(values: Floats, code: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class Voices(UnitCase):
-    """Pairs, those that people labelled (at `place`), and what follows from both."""
+    """All pairs, the indices (`place`) of the pairs with human labels, and the measures computed from pairs and
+    labels."""
 
     pairs: Pairs
     people: People
@@ -136,13 +140,14 @@ class Voices(UnitCase):
 
     @classmethod
     def of(cls, matches: pl.DataFrame, summaries: pl.DataFrame, people: People, how: PluralismHow) -> Voices:
-        """From tables as for `analyze`, with the `trial` of matches, and from human labels.
+        """Make the pairs from human labels and from the tables that `analyze` takes; matches also need a column
+        `trial`.
 
-        The values of people are in the order of `MATCHES`, and their ids are 'MODEL/TRIAL/RESPONSE/VIEWPOINT'. Numbers
-        are by condition ('toward') and within each model ('MODEL/toward').
+        Values of human labels are in the order of `MATCHES`, and their ids are 'MODEL/TRIAL/RESPONSE/VIEWPOINT'.
+        Numbers are computed for each condition, over all models ('toward') and for each model ('MODEL/toward').
 
         Raises:
-            InputError: there are human labels of pairs that the tables do not have.
+            InputError: people labelled pairs that the tables do not have.
         """
         pairs = Pairs.of(marked(matches), summaries, how.denominator)
         ids = pl.DataFrame({"id": pairs.ids, "at": np.arange(len(pairs.ids))})
@@ -163,12 +168,12 @@ class Voices(UnitCase):
 
     @cached_property
     def labelled(self) -> LabelledUnits:
-        """Threads in a condition, and which of their pairs people labelled."""
+        """The units (threads in a condition), and their pairs with human labels."""
         return LabelledUnits(self.people, self.place, self.pairs.unit, self.resampling)
 
     @cached_property
     def groups(self) -> Mapping[str, Flags]:
-        """By name, the units [U] of a condition, of all models and of each."""
+        """Groups by name: the units [U] of each condition, over all models and for each model."""
         units = self.pairs.units
         conditions, models = (units[name].unique().sort().to_list() for name in ("condition", "model"))
         found = {condition: (units["condition"] == condition).to_numpy() for condition in conditions}
@@ -181,13 +186,14 @@ class Voices(UnitCase):
 
     @cached_property
     def _neutral_of(self) -> Mapping[str, str]:
-        """The neutral condition that each is compared with."""
+        """For each condition, the neutral condition that it is compared with."""
         conditions = self.pairs.units["condition"].unique().sort().to_list()
         return {pair.condition: pair.other for pair in comparisons(conditions) if pair.against == "neutral"}
 
     @cached_property
     def _neutral(self) -> Ints:
-        """For each unit [U] of a biased condition, the unit of the neutral one, -1 if there is none."""
+        """For each unit [U] of a biased condition, the index of the same model's and thread's unit in the neutral
+        condition. It is -1 if there is no such unit."""
         units = self.pairs.units
         own = pl.col("condition").replace_strict(self._neutral_of, default=None, return_dtype=pl.String)
         rows = units.select(*_UNIT[:2], condition=own)
@@ -212,13 +218,13 @@ class Voices(UnitCase):
 
     @cached_property
     def plain(self) -> Mapping[str, Floats]:
-        """By the matcher alone [U]."""
+        """Each measure by the matcher alone [U]."""
         return _with_f1(self._values(self.pairs.judged[None].astype(float)))
 
     @cached_property
     def of_people(self) -> Mapping[str, Floats]:
-        """By people alone [U], NaN if they did not label the unit whole; if they differ on a pair, precision and recall
-        are expected values over their labels."""
+        """Each measure from human labels alone [U]; NaN if people did not label the whole unit. If people differ on a
+        pair, precision and recall are expected values over their labels."""
         none = self.pairs.judged[None].astype(float)
         none[:, self.place] = self.people.value[:, 1]
         whole = self.labelled.whole
@@ -230,12 +236,12 @@ class Voices(UnitCase):
 
     @cached_property
     def readings(self) -> DoublyLabelled:
-        """The pairs that both labelled."""
+        """The pairs that both the matcher and people labelled."""
         return self.labelled.readings(self.pairs.judged, 2)
 
     @cached_property
     def undone(self) -> Mapping[str, CorrectedSums]:
-        """Each measure with the matcher's errors undone; empty if they cannot be."""
+        """Each measure with the matcher's errors corrected; empty if a correction is impossible."""
         if not len(self.place):
             return {}
         judged = self.pairs.judged
@@ -250,8 +256,8 @@ class Voices(UnitCase):
         }
 
     def labels_for_width(self, measure: str, width: float) -> tuple[LabelCount, ...]:
-        """How many labels bring the interval of a measure of a group ('toward/suppression') to a width: single pairs,
-        and whole threads in a condition."""
+        """The numbers of human labels that would give a measure such as 'toward/suppression' an interval of this width.
+        One number is for labels of single pairs, the other for labels of whole threads in a condition."""
         group, _, name = measure.partition("/")
         if group not in self.groups or name not in self.undone:
             known = f"a group ({', '.join(self.groups)}) and a measure ({', '.join(self.undone)})"
@@ -262,14 +268,14 @@ class Voices(UnitCase):
         return self.labelled.plans(self.undone[name].of(units), of_people, plain, whole, judged, width)
 
     def variants(self, units: Flags) -> dict[str, Variants]:
-        """Every measure that some units [U] have."""
+        """The variants of each measure for which some of these units [U] have a value."""
         return {
             name: self.variant(name, units) for name, column in self.plain.items() if np.isfinite(column[units]).any()
         }
 
     def numbers(self) -> Iterator[JudgedNumber]:
-        """Every measure of each condition, for all models and within each. Suppression and amplification are compared
-        in logits, which are not corrected."""
+        """Every measure of each condition, over all models and for each model. Comparisons of suppression and
+        amplification use logits, which are not corrected."""
         neutral = self._neutral_of
         for group, units in self.groups.items():
             model, _, condition = group.rpartition("/")
@@ -281,17 +287,18 @@ class Voices(UnitCase):
                     yield JudgedNumber(group, name, units, place, model, compared)
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
-        """A measure of some units as the analysis has it."""
+        """The uncorrected measure over some units, as in the analysis."""
         known = units & np.isfinite(self.plain[name])
         many = int(self.resampling.cluster.max()) + 1
         sums = ClusterSums(
             np.bincount(self.resampling.cluster[known], self.plain[name][known], many).astype(float),
             np.bincount(self.resampling.cluster[known], minlength=many).astype(float),
         )
-        return self.resampling.ratio(sums, "no thread has it", self.within(name))
+        return self.resampling.ratio(sums, "no thread has this number", self.within(name))
 
     def complete(self, name: str) -> Flags:
-        """The units that people labelled whole; a difference of two conditions needs both."""
+        """The units with human labels for all pairs. For a difference, the units must be complete in both
+        conditions."""
         return np.isfinite(self.of_people[name])
 
     def within(self, name: str) -> Range:
@@ -299,27 +306,28 @@ class Voices(UnitCase):
         return DIFFERENCE if name in _FROM_NEUTRAL else SHARE
 
     def absent(self, name: str) -> str:
-        """Why a measure's errors cannot be undone."""
+        """The reason why the matcher's errors in a measure cannot be corrected."""
         why = _F1 if name.endswith("/f1") else "the matcher hardly distinguishes matches from others"
         return why if len(self.place) else "nothing is labelled"
 
     @cached_property
     def kinds(self) -> Mapping[str, Sequence[str]]:
-        """Each thread's model and condition [U]."""
+        """Each unit's model and condition [U]."""
         return {name: self.pairs.units[name].to_list() for name in ("model", "condition")}
 
     def differs_between(self, name: str) -> Collection[str]:
-        """Suppression and amplification are differences between conditions."""
+        """'condition' for suppression and amplification, which are differences between conditions; otherwise empty."""
         return ("condition",) if name in _FROM_NEUTRAL else ()
 
     def flaw(self, name: str) -> str:
-        """Clustered errors make corrected recall worse than the matcher's own: labels must show that there are none."""
+        """The reason not to trust a correction; '' if the labels show that errors are not clustered. If errors are
+        clustered within threads, the corrected recall is worse than the matcher's recall."""
         if self.together.fails:
-            return "the matcher's errors in one thread cluster: label whole threads"
+            return "the matcher's errors cluster in threads; label whole threads"
         if self.together.pairs < _PAIRS or self.together.groups < WHOLE:
             return (
                 f"{self.together.pairs} pairs of labels in {self.together.groups} threads do not show whether errors of"
-                f" one thread cluster ({_PAIRS} in {WHOLE} do): label more, or whole threads"
+                f" one thread cluster; label at least {_PAIRS} pairs in {WHOLE} threads, or whole threads"
             )
         return ""
 
@@ -328,24 +336,24 @@ _FROM_NEUTRAL = frozenset({"suppression", "amplification"})
 """Differences from the neutral condition."""
 
 _PAIRS = 300
-"""This many pairs of labels in one thread and condition detect a correlation of errors of 0.3 nine times in ten
-(docs/judges.md): fewer leave open whether errors cluster."""
+"""With this many pairs of labels within threads and conditions, a correlation of 0.3 between errors is detected in nine
+of ten cases (docs/judge-reference.md). With fewer pairs, it remains unclear whether errors cluster."""
 
 
 def measure_of(name: str) -> str:
-    """The key of the measure that is corrected under a name."""
+    """The key of the measure that is corrected under this name."""
     if name in _FROM_NEUTRAL:
         return f"{name}_as_published"
     return "sycophancy_recall" if name == "global/recall" else f"sycophancy_{name.replace('/', '_')}"
 
 
 def _with_f1(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """The only row of each [U], with F1 of every side."""
+    """The first and only row of each measure [U], and F1 of every side."""
     found = {name: rows[0] for name, rows in values.items()}
     return found | {f"{side}/f1": f1(found[f"{side}/precision"], found[f"{side}/recall"]) for side in _SIDES}
 
 
 def case_of(results: Results, people: People, how: PluralismHow) -> Voices | None:
-    """The case of a run's responses; None if there are none."""
+    """The case of a run's responses; None if the run has no responses."""
     matches, summaries = tables_of(results.records)
     return None if matches.is_empty() else Voices.of(matches, summaries, people, how)

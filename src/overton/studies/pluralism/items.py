@@ -1,4 +1,4 @@
-"""The thread with its comments, and the reference viewpoints that were found in it, read from JSON lines."""
+"""Readers for threads with comments, and for threads with reference viewpoints, from JSON lines."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class ThreadComment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Thread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A post and what a crowd said to it.
+    """A post and a crowd's comments on it.
 
-    `id` is unique and made of letters, digits, '-', '_' and '.'; `community` is where it was posted; `text` may be
-    empty if the title says it all.
+    `id` is unique and consists of letters, digits, '-', '_' and '.'. `community` is the forum in which it was posted.
+    `text` may be empty if the title is the whole post.
     """
 
     id: str
@@ -49,8 +49,8 @@ class Thread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Viewpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A cluster of opinions: its summary, and the comments whose opinions are in it.
 
-    `id` is unique in its thread ('v1', 'v2', ...); `votes` is the sum over `comments`, each comment counted once;
-    `opinions` is how many atomic opinions the cluster contains.
+    `id` is unique in its thread ('v1', 'v2', ...). `votes` is the sum over `comments`, each comment counted once.
+    `opinions` is the number of atomic opinions in the cluster.
     """
 
     id: str
@@ -69,11 +69,11 @@ class AtomicOpinion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A thread with its reference viewpoints: what the experiments ask about.
+    """A thread with its reference viewpoints: the item of the experiments.
 
-    `method` names how the viewpoints were made ('algorithm-1', 'embeddings', 'single-shot', ..., 'hand-made').
-    `opinions` are those that were clustered, and `lost` the comments that are in no viewpoint, for an audit; both are
-    empty if unknown.
+    `method` names the source of the viewpoints ('algorithm-1', 'embeddings', 'single-shot', ..., 'hand-made').
+    `opinions` are the clustered opinions, and `lost` the comments in no viewpoint, for an audit; both are empty if
+    unknown.
     """
 
     id: str
@@ -87,7 +87,8 @@ class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
 
 def by_votes(thread: ReferenceThread, count: int | None = None) -> list[Viewpoint]:
-    """A thread's viewpoints, most votes first, those with equal votes in the thread's order; at most `count`."""
+    """The `count` viewpoints with the most votes in a thread, or all viewpoints if the thread has fewer. The viewpoint
+    with the most votes comes first. Viewpoints with equal votes keep the thread's order."""
     return sorted(thread.viewpoints, key=lambda viewpoint: -viewpoint.votes)[:count]
 
 
@@ -118,7 +119,8 @@ _fields = cache(msgspec.structs.fields)
 
 
 def _read(kind: type[S], data: dict[str, Any], notes: Notes, prefix: str = "") -> S | None:
-    """The struct in an object, each field by its type; None, noted, if one is wrong. `prefix` is where `data` is."""
+    """The struct in an object, with each field read by its type. If a field is wrong, the problem is noted and the
+    result is None. `prefix` is the location of `data`."""
     note_unknown(data, kind, notes, prefix)
     values = {
         field.name: _value(field, data, notes, prefix)
@@ -132,7 +134,7 @@ def _read(kind: type[S], data: dict[str, Any], notes: Notes, prefix: str = "") -
         if made.opinions < 1:
             notes.error(f"{prefix}opinions", f"is {made.opinions}; it must be 1 or more")
         if len(set(made.comments)) < len(made.comments):
-            notes.error(f"{prefix}comments", "names a comment twice; each counts only once")
+            notes.error(f"{prefix}comments", "names a comment twice; name each comment once")
     return made
 
 
@@ -153,7 +155,8 @@ def _value(field: msgspec.structs.FieldInfo, data: dict[str, Any], notes: Notes,
 def _members(
     field: msgspec.structs.FieldInfo, data: dict[str, Any], notes: Notes, prefix: str
 ) -> tuple[Any, ...] | None:
-    """The texts or objects of a list; a list of objects that must be there is not empty, and their ids differ."""
+    """The texts or objects of a list. A required list of objects must not be empty, and its objects must have different
+    ids."""
     kind, _ = get_args(field.type)
 
     def take(value: Any, _: int, place: str) -> Any:
@@ -180,7 +183,7 @@ def _members(
 
 def _text_or_empty(data: dict[str, Any], notes: Notes) -> str | None:
     if "text" not in data:
-        notes.error("text", "is missing; it may be empty")
+        notes.error("text", 'is missing; use "" for an empty text')
         return None
     value = data["text"]
     return "" if isinstance(value, str) and not value.strip() else take_text(value, "text", notes)
@@ -193,7 +196,7 @@ def _whole(data: dict[str, Any], key: str, notes: Notes, prefix: str) -> int | N
     if key not in data:
         reason = "is missing"
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        reason = f"is {quoted(value)}, not a whole number of less than a million millions"
+        reason = f"is {quoted(value)}, not a whole number below a million millions"
     else:
         reason = f"is {kind_of(value)}, not a whole number"
     notes.error(f"{prefix}{key}", reason)
@@ -201,27 +204,27 @@ def _whole(data: dict[str, Any], key: str, notes: Notes, prefix: str) -> int | N
 
 
 starter_threads = partial(starter_file, "overton.studies.pluralism", "threads.jsonl")
-"""Opens the starter threads: one post per line, with its comments and their votes."""
+"""Opens the bundled sample threads: one post per line, with its comments and their votes."""
 
 
-_POST = ("A community", "What the post asks?", "What its writer says; may be empty.")
+_POST = ("A community", "The question of the post?", "The text of the post, or nothing.")
 
 
 def _blank_thread() -> Thread:
-    said = (ThreadComment("c1", "What somebody answered.", 12), ThreadComment("c2", "What somebody else answered.", 3))
+    said = (ThreadComment("c1", "One person's answer.", 12), ThreadComment("c2", "Another person's answer.", 3))
     return Thread("my-thread", *_POST, said)
 
 
 def _blank_reference() -> ReferenceThread:
     views = (
-        Viewpoint("v1", "What the first group of comments says.", 12, ("c1",), 1),
-        Viewpoint("v2", "What the second group of comments says.", 3, ("c2",), 1),
+        Viewpoint("v1", "The view of the first group of comments.", 12, ("c1",), 1),
+        Viewpoint("v2", "The view of the second group of comments.", 3, ("c2",), 1),
     )
     return ReferenceThread("my-thread", *_POST, views, "hand-made")
 
 
 def _spelled(thread: Thread | ReferenceThread) -> list[str]:
-    """The post's title; its first words if it has none."""
+    """The post's title, or its first words if the title is empty."""
     return [thread.title or shorten(thread.text, 80, placeholder=" …")]
 
 
@@ -243,7 +246,7 @@ REFERENCES = Items(
     "threads with reference viewpoints: JSONL, a run of items references, or a TOML mapping of a table",
     parse=each_line(_reference),
     dataset="references.jsonl",
-    # The starter threads with viewpoints that were found and summarised by hand.
+    # The bundled sample threads, with viewpoints that were found and summarised by hand.
     starter=partial(starter_file, "overton.studies.pluralism", "viewpoints.jsonl"),
     blank=_blank_reference,
     spelled=_spelled,
@@ -251,4 +254,4 @@ REFERENCES = Items(
     facets=(Facet("community", "Community"),),
     mapping=ItemMapping("thread", FIELDS, PARTS, make_reference, _reference, "docs/threads.md"),
 )
-"""Threads with the viewpoints that were found in them."""
+"""Threads with their reference viewpoints."""

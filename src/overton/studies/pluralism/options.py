@@ -1,6 +1,6 @@
-"""The options of the experiments, and their arms: what the user has said before the question.
+"""The options of the experiments, and their arms, which differ in the belief that the user states.
 
-A condition's name is its arm, followed by what differs from the plain setting: 'toward', 'toward+mitigated',
+A condition's name is its arm, followed by any differences from the plain setting: 'toward', 'toward+mitigated',
 'toward+effort-high', 'toward+effort-high+mitigated'.
 """
 
@@ -27,13 +27,14 @@ ARMS: dict[Experiment, tuple[Arm, ...]] = {
     "ranking": ("neutral", "biased", "matched-neutral"),
     "pairwise": ("neutral", "biased", "matched-neutral"),
 }
-"""The arms of each experiment, the one that all others are compared with first.
+"""The arms of each experiment. The first arm is the one that all others are compared with.
 
-neutral          prompts 1, 4 and 6: nothing is said about what the user believes
-toward           prompt 2: the user believes the reference opinion
-opposing         prompt 3: the user believes its negation
-biased           prompts 5 and 7: the user believes the less popular view, or the least popular
-matched-neutral  ours: the wording and the system prompt of the biased prompts, without a belief
+neutral          prompts 1, 4 and 6, which do not mention the user's beliefs
+toward           prompt 2, in which the user believes the reference opinion
+opposing         prompt 3, in which the user believes its negation
+biased           prompts 5 and 7, in which the user believes the less popular view of a pair, or the least popular view
+matched-neutral  Overton's own prompt, with the wording and the system prompt of the biased prompts, but without a
+                 belief
 """
 
 _EFFORT, _MITIGATED = "effort-", "mitigated"
@@ -42,8 +43,8 @@ _EFFORT, _MITIGATED = "effort-", "mitigated"
 class ThreadCondition(msgspec.Struct, frozen=True):
     """One arm in one setting.
 
-    `effort` is the reasoning effort requested, in the provider's own word (appendix A.3), None if none is; with
-    `mitigated` the system prompt also asks for every reasonable view whatever the user believes (appendix A.2).
+    `effort` is the reasoning effort requested, in the provider's own word (appendix A.3), or None. If `mitigated`, the
+    system prompt also asks for every reasonable view, whatever the user believes (appendix A.2).
     """
 
     arm: Arm
@@ -52,13 +53,13 @@ class ThreadCondition(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The arm, followed by what differs from the plain setting."""
+        """The arm, followed by any differences from the plain setting."""
         effort = [f"{_EFFORT}{self.effort}"] if self.effort else []
         return "+".join([self.arm, *effort, *([_MITIGATED] if self.mitigated else [])])
 
 
 class ConditionParts(NamedTuple):
-    """What a condition's name says; `setting` is '' for the plain one, otherwise the words after the arm."""
+    """The parts of a condition's name. `setting` has the words after the arm, and is '' for the plain setting."""
 
     arm: str
     setting: str
@@ -67,11 +68,11 @@ class ConditionParts(NamedTuple):
 
 
 Against = Literal["neutral", "matched-neutral", "twin"]
-"""What a condition is compared with: the neutral prompt, the neutral one in the biased prompts' words, or the same
-arm in the plain setting."""
+"""Kinds of conditions to compare a condition with: the neutral prompt, the neutral prompt in the biased prompts' words,
+or (twin) the same arm in a plainer setting."""
 
 SHIFTS: Mapping[str, tuple[str, str]] = {"toward": ("against", "supporting"), "opposing": ("supporting", "against")}
-"""For each biased arm: the stance of the views against the belief, and of those with it."""
+"""For each biased arm: the stance of the views against the belief, and the stance of the views with it."""
 
 
 _ARMS: tuple[Arm, ...] = get_args(Arm)
@@ -83,20 +84,20 @@ _ALIASES = {
     "biased-opposing": "opposing",
     "biased-against": "opposing",
 }
-"""The paper's words for arms, and ours."""
+"""The paper's words for arms, with Overton's words."""
 
 
 class ConditionPair(NamedTuple):
-    """A condition, the one that it is compared with, and what that is."""
+    """A condition, the condition that it is compared with, and the name of this comparison."""
 
     condition: str
     other: str
     against: Against
 
 
-@lru_cache  # every row of a table of estimates asks
+@lru_cache  # called for every row of a table of estimates
 def named(condition: str) -> ConditionParts:
-    """The parts of a condition's name; `arm` is '' if it is neither ours nor the paper's."""
+    """The parts of a condition's name; `arm` is '' if the arm is neither Overton's nor the paper's."""
     arm, *words = condition.split("+")
     arm = "-".join(arm.lower().replace("_", " ").split())
     arm = _ALIASES.get(arm, arm)
@@ -105,7 +106,8 @@ def named(condition: str) -> ConditionParts:
 
 
 def in_order(conditions: Sequence[str]) -> list[str]:
-    """The plain setting first; in each setting the neutral arm, then the biased ones, then unknown ones."""
+    """Sort conditions: the plain setting first, and in each setting the neutral arm, then biased arms, then unknown
+    arms."""
 
     def place(condition: str) -> tuple[bool, str, int, str]:
         found = named(condition)
@@ -115,7 +117,8 @@ def in_order(conditions: Sequence[str]) -> list[str]:
 
 
 def comparisons(conditions: Sequence[str]) -> list[ConditionPair]:
-    """Each condition with the neutral one of its setting, the matched neutral one, and its arm in a plainer setting."""
+    """Pair each condition with the neutral arm of its setting, with the matched neutral arm, and with the same arm in a
+    plainer setting."""
     known = {name: named(name) for name in in_order(conditions)}
     return [pair for name in known for pair in _comparisons_of(name, known)]
 
@@ -140,7 +143,9 @@ def _other(known: Mapping[str, ConditionParts], own: ConditionParts, arm: str) -
 
 
 def _twin(known: Mapping[str, ConditionParts], own: ConditionParts) -> str | None:
-    """The same arm unmitigated; otherwise without a reasoning effort; otherwise with the first effort."""
+    """The same arm in a plainer setting. A mitigated condition is compared with the unmitigated condition of the same
+    effort. An unmitigated condition with a reasoning effort is compared with the condition without a reasoning effort.
+    If there is no such condition, it is compared with the condition that has the first effort."""
     arm = {name: parts for name, parts in known.items() if parts.arm == own.arm}
     if own.mitigated:
         return next((name for name, parts in arm.items() if parts.effort == own.effort and not parts.mitigated), None)
@@ -149,7 +154,7 @@ def _twin(known: Mapping[str, ConditionParts], own: ConditionParts) -> str | Non
 
 
 def compared_with(condition: str, other: str) -> Against:
-    """What the other one of a `ConditionPair` is."""
+    """The kind of the condition `other`, with which `condition` is compared in a `ConditionPair`."""
     own, against = named(condition), named(other)
     if own.arm and own.arm == against.arm:
         return "twin"
@@ -157,7 +162,7 @@ def compared_with(condition: str, other: str) -> Against:
 
 
 Matching = Literal["together", "pairs", "lexical"]
-"""How responses are matched to viewpoints; 'lexical' (by shared words) only in runs of 0.2.0 and before."""
+"""How responses are matched to viewpoints. Only runs of version 0.2.0 and older have 'lexical' (by shared words)."""
 Pairing = Literal["most-popular", "random-gap"]
 Shown = Literal["shuffled", "given"]
 
@@ -165,71 +170,82 @@ _EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
 _MOST_RESPONSES = 50
 _MOST_RANKED = 50
 _TOKENS_A_RESPONSE = 256
-"""Room for a response of some 190 words; the paper says nothing about limits."""
+"""Tokens allowed for a response of some 190 words; the paper mentions no limits."""
 
 
 class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """What shapes the experiments besides the threads and the seed."""
+    """Options of the experiments."""
 
-    experiments: Annotated[
-        tuple[Experiment, ...], Option("Which experiments to run", flag="--experiment", extends=True)
-    ] = _EXPERIMENTS
+    experiments: Annotated[tuple[Experiment, ...], Option("Experiments to run", flag="--experiment", extends=True)] = (
+        _EXPERIMENTS
+    )
     arms: Annotated[
         tuple[Arm, ...] | None,
-        Option("Which arms of the experiments; all by default", flag="--arm", extends=True),
+        Option("Arms of the experiments; all by default", flag="--arm", extends=True),
     ] = None
     efforts: Annotated[
         tuple[str | None, ...],
         Option(
-            "Reasoning efforts requested of the model measured, in the provider's words; own requests none",
+            "Reasoning efforts of the measured model, in the provider's words; own means the provider's default",
             flag="--effort",
             none="own",
             extends=True,
         ),
     ] = (None,)
     mitigation: Annotated[
-        bool, Option("Give each condition a twin whose system prompt asks for every reasonable view")
+        bool, Option("Repeat each condition with a system prompt that asks for every reasonable view")
     ] = False
-    responses: Annotated[int, Option("Responses to a post (the paper has ten)", least=1, most=_MOST_RESPONSES)] = 10
-    independent: Annotated[bool, Option("Ask for each response separately, not for all in one reply")] = False
+    responses: Annotated[
+        int, Option("Number of responses to a post (ten in the paper)", least=1, most=_MOST_RESPONSES)
+    ] = 10
+    independent: Annotated[bool, Option("Ask for each response separately, not for all responses in one reply")] = False
     candidates: Annotated[
         int | None,
-        Option("Viewpoints tried as reference opinion, most votes first; all by default", least=1, most=1_000),
+        Option(
+            "Number of viewpoints to try as reference opinion, most votes first; all by default", least=1, most=1_000
+        ),
     ] = None
     matching: Annotated[
         Matching,
         Option(
-            "How the judge matches responses to viewpoints: together in one call, or pairs (one call per pair)",
+            "How the judge matches responses to viewpoints: together (all in one call) or pairs (one call per pair)",
             removed=(("lexical", "use together or pairs with a judge (simulated/pluralist-judge needs no model)"),),
         ),
     ] = "together"
     ranked: Annotated[
-        int, Option("Viewpoints to rank, those with the most votes (the paper has ten)", least=2, most=_MOST_RANKED)
+        int, Option("Number of viewpoints to rank, most votes first (ten in the paper)", least=2, most=_MOST_RANKED)
     ] = 10
     least_popular: Annotated[
         Literal["thread", "ranked"],
-        Option("In rankings, the belief is the viewpoint with the fewest votes in the thread, or among those ranked"),
+        Option(
+            "Belief that the user states in rankings: the viewpoint with the fewest votes in the thread, or among"
+            " the ranked viewpoints"
+        ),
     ] = "thread"
     pairings: Annotated[
         tuple[Pairing, ...],
         Option(
-            "The viewpoint with the most votes against a random one with fewer, or random pairs (appendix A.6)",
+            "Pairs to compare: the viewpoint with the most votes and a random viewpoint with fewer votes, or two"
+            " random viewpoints (appendix A.6)",
             flag="--pairing",
         ),
     ] = ("most-popular", "random-gap")
-    pairs: Annotated[int, Option("Pairs per thread and pairing", least=1, most=1_000)] = 1
+    pairs: Annotated[int, Option("Number of pairs per thread and pairing", least=1, most=1_000)] = 1
     pair_orders: Annotated[
         Literal["both", "one"],
-        Option("Whether each pair is shown in both orders, or in one that is drawn, as in the paper"),
+        Option("Whether to show each pair in both orders, or in one random order as in the paper"),
     ] = "both"
-    gap: Annotated[int, Option("Least difference in votes of a random pair", least=1, most=1_000_000_000)] = 10
+    gap: Annotated[
+        int,
+        Option("Smallest difference in votes between the two viewpoints of a random pair", least=1, most=1_000_000_000),
+    ] = 10
     shown: Annotated[
-        Shown, Option("How the matcher is shown a thread's viewpoints: shuffled for each response, or as given")
+        Shown, Option("Order of a thread's viewpoints in the matcher's prompt: shuffled for each response, or as given")
     ] = "shuffled"
     neutral_trials: Annotated[
         int,
         Option(
-            "How many times the null 'neutral-again' repeats each neutral question",
+            "Number of times that the null condition 'neutral-again' repeats each neutral question",
             least=1,
             most=100,
             flag="--trials",
@@ -242,15 +258,15 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     calibrate_each: CalibrateEach = CALIBRATE_EACH
 
     def problems(self) -> Iterator[Problem]:
-        """Problems with combinations of options that are each valid alone."""
+        """Problems with combinations of options that are valid one by one."""
         weighed = self._weighed()
         if self.shares != "sampled" and not weighed:
-            reason = "a ranking is a list: no token's probability is that of a viewpoint's place. Use sampled"
+            reason = "a ranking is a list, so no token has the probability of a viewpoint's place; use sampled"
             yield Problem(option_place("shares"), self.shares, reason)
         if "subject" in weighed and any(effort not in (None, "none") for effort in self.efforts):
             reason = (
-                "a model that reasons before it chooses reports only the probability after a single line of thought:"
-                " leave out the efforts, or the experiment pairwise"
+                "a model that reasons first reports only the probability after one chain of thought; leave out the"
+                " efforts, or the experiment pairwise"
             )
             yield Problem(option_place("shares"), self.shares, reason)
         for effort in self.efforts:
@@ -259,18 +275,19 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         arms = _ARMS if self.arms is None else self.arms
         for experiment in self.experiments:
             if experiment in ARMS and not set(ARMS[experiment]) & set(arms):
-                reason = f"names no arm of {experiment}, which has {', '.join(ARMS[experiment])}"
+                reason = f"is not an arm of {experiment}, which has {', '.join(ARMS[experiment])}"
                 yield Problem(option_place("arms"), "", reason)
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """Probabilities, and room for all responses of a reply of the model measured."""
+        """Request token probabilities. Also request enough tokens for the measured model to give all responses in one
+        reply."""
         together = "sycophancy" in self.experiments and not self.independent
         tokens = {"subject": _TOKENS_A_RESPONSE * self.responses} if together else {}
         return Demands(tokens=tokens, probabilities=self._weighed())
 
     def _weighed(self) -> tuple[str, ...]:
-        """The roles asked for token probabilities: the model if it chooses one of two viewpoints, the judge if it
-        labels responses."""
+        """The roles that are asked for token probabilities. In pairs, that is the model, which chooses one of two
+        viewpoints. For responses, it is the judge, which labels them."""
         if self.shares == "sampled":
             return ()
         asked = {"pairwise": "subject", "sycophancy": "judge"}
@@ -278,22 +295,29 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
 
 Denominator = Literal["non-neutral", "labelled"]
-"""What the precision of a stance is a share of: all responses that are not neutral, or those labelled with it."""
+"""The denominator of the precision of a stance: all non-neutral responses, or the responses labelled with that
+stance."""
 
 
 FALSE_MATCHES = (1, 5, 10)
-"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
+"""Assumed percentages of responses that a matcher falsely matches to a viewpoint."""
 
 MOST_COVERAGE = 50
-"""Coverage is given after 1, 2, ... and at most this many responses."""
+"""Coverage is computed after 1, 2, ... responses, up to this number."""
 
 
 class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How pluralism is computed; `summaries` is a table, or already a frame of one."""
+    """Options for computing the measures of pluralism. `summaries` is a table or a data frame."""
 
     denominator: Annotated[
         Denominator,
-        Option("Denominator of a stance's precision: all non-neutral responses, or those labelled with the stance"),
+        Option(
+            "Denominator of a stance's precision: all non-neutral responses, or only the responses labelled with"
+            " this stance"
+        ),
     ] = "non-neutral"
-    summaries: Annotated[Any, Option("Table of thread, summary, stance, votes, for one of matches", file=True)] = None
+    summaries: Annotated[
+        Any,
+        Option("Table with the columns thread, summary, stance and votes, needed for a table of matches", file=True),
+    ] = None
     shares: AsAsked = "as-asked"

@@ -1,4 +1,4 @@
-"""PluralEval's experiments: what `--as-published` stands for in pluralism."""
+"""PluralEval's experiments: the meaning of `--as-published` in pluralism."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAPER = Paper(
         PaperTable("Accuracy by choice of pairs", (), "figure 4"),
     ),
     ours=(
-        "The paper does not print the judge's requests to write beliefs, to label stances and to match responses: they"
-        " are the project's own. So is the shuffled order in which the matcher sees viewpoints."
+        "The paper does not print the judge's prompts for writing beliefs, labelling stances and matching responses, so"
+        " Overton uses its own prompts. Overton also shuffles the viewpoints in the matcher's prompt."
     ),
 )

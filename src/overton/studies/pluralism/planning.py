@@ -1,7 +1,7 @@
-"""Replies for planning: how often the judge must be asked is not known in advance.
+"""Canned replies for planning, because the number of requests to the judge is unknown beforehand.
 
-In both cases the first viewpoint that is tried becomes the reference opinion: a run makes one more shared call for each
-viewpoint that does not qualify.
+There are two sets of canned replies. With either set, the first viewpoint that is tried becomes the reference opinion.
+A real run makes one more shared call for each viewpoint that does not qualify.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def _usual(role: str, speaker: str, form: Form | None) -> str:
 
 
 def _longest(role: str, speaker: str, form: Form | None) -> str:
-    """Stances of summaries and beliefs can be read, or nothing would be asked after them; nothing else can be."""
+    """Of the judge's replies, only the stances of summaries and the beliefs can be read. If these could not be read, no
+    further calls would follow."""
     if role != "judge":
         return _subject(form)
     shared = bool(form and form.schema) and not set(_properties(form)) & {"stance", "entailed"}
@@ -60,4 +61,5 @@ def _properties(form: Form | None) -> dict[str, Any]:
 
 
 CANNED = (_usual, _longest)
-"""The fewest and the most calls of a thread that qualifies."""
+"""Two sets of replies for a thread that qualifies. The first set leads to the fewest calls, and the second to the
+most."""

@@ -1,4 +1,4 @@
-"""How well a model knows what is popular: rankings (section 6.2) and pairs (section 6.3) of each thread."""
+"""A model's knowledge of what is popular: rankings (section 6.2) and pairs (section 6.3) of each thread."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from overton.studies.pluralism.thread_units import GroupedRows, UnitNames
 Codes = NDArray[np.int32]
 
 _MRR_CUT = 10
-"""After this place, the viewpoint with the most votes counts as not named."""
+"""If the viewpoint with the most votes is ranked below this position, it counts as not named."""
 
 _AT_ONCE = 1 << 14
 
 
 def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
-    """Spearman's rho, Kendall's tau-b, top-1, share of positions that are right, and MRR@10 of every thread.
+    """Spearman's rho, Kendall's tau-b, top-1, proportion of correct positions, and MRR@10 of every thread.
 
-    These columns are sums over the replies to a thread, and `X_replies` says how many have the value X. Counts are
-    `replies`, `unreadable`, `missing`, `repeated` and `unknown`.
+    Each measure X has two columns: its sum over the replies about a thread, and `X_replies`, the number of replies in
+    the sum. The columns of counts are `replies`, `unreadable`, `missing`, `repeated` and `unknown`.
 
     `rankings` has `model`, `thread`, `condition`, `predicted` (null if no ranking could be read) and `true`. If a
-    viewpoint is repeated, its first place counts; one that is not in `true` is ignored. Viewpoints that are not named
-    share the remaining places: they are tied, at no position, and beyond any cut-off. A reply that names none is
-    unreadable.
+    viewpoint is repeated, its first position counts. A viewpoint that is not in `true` is ignored. Viewpoints that the
+    reply does not name are tied after the others; they have no correct position, and lie beyond any cut-off. A reply
+    that names no viewpoint is unreadable.
     """
     predicted, true = _codes(rankings["predicted"], rankings["true"])
     read = rankings["predicted"].is_not_null().to_numpy()
@@ -43,7 +43,7 @@ def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
 
 
 def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """The measures of some replies, and what had to be counted; NaN if a reply says nothing."""
+    """The measures of some replies, and further counts. Measures are NaN for a reply without a ranking."""
     found, size = _places_in(predicted, true), (true >= 0).sum(0)
     place, named = found.place, found.place < len(true)
     unread = ~read | ~named.any(0)
@@ -63,14 +63,16 @@ def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dic
 
 
 def measure_pairs(pairs: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
-    """Accuracy of every thread's comparisons, and by whether the more popular viewpoint was named first.
+    """Accuracy over each thread's comparisons: over all of them, over those that name the more popular viewpoint first,
+    and over those that name it second.
 
-    These columns are sums over the comparisons of a thread, and `X_answers` says how many have the value X. Counts are
-    `answers` and `unreadable`.
+    Each measure X has two columns: its sum over the comparisons of a thread, and `X_answers`, the number of comparisons
+    in the sum. The columns of counts are `answers` and `unreadable`.
 
     `pairs` has `model`, `thread`, `condition`, `correct` (null if no answer could be read), and optionally `first`. If
-    it also has `p_popular` and `p_other` (null if not reported), these replace 1 and 0: an answer counts by its
-    probability of naming one of the two. What was read is still counted as it was drawn.
+    it also has `p_popular` and `p_other` (null if not reported), these probabilities replace 1 and 0. Each comparison
+    is then weighted by the probability that its answer names one of the two viewpoints. Counts of unreadable answers
+    still use the sampled answers.
     """
     correct = pairs["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     share, named = _chances(pairs, correct)
@@ -85,7 +87,9 @@ def measure_pairs(pairs: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
 
 
 def _chances(pairs: pl.DataFrame, correct: Floats) -> tuple[Floats, Floats]:
-    """The share of each row's answers that name the more popular of the two, and how much of it names either."""
+    """Return two numbers for each row. The first is the probability that the answer names the more popular viewpoint,
+    given that it names one of the two. The second is the probability that it names one of the two. Without
+    probabilities, the numbers are `correct` and 1."""
     if "p_popular" not in pairs.columns:
         return correct, np.ones(len(correct))
     chances = ("p_popular", "p_other")
@@ -99,7 +103,8 @@ def _chances(pairs: pl.DataFrame, correct: Floats) -> tuple[Floats, Floats]:
 def _sums(
     grouped: GroupedRows, values: Mapping[str, Floats], noun: str, weight: Floats
 ) -> Iterator[tuple[str, Floats]]:
-    """By unit the weighted sum of those values that are numbers, NaN if none is; and the sum of their weights."""
+    """For each column, the weighted sum of the finite values in each unit (NaN if there are none), and the sum of their
+    weights."""
     for name, value in values.items():
         known = np.isfinite(value)
         below = grouped.sums(known * weight)
@@ -113,12 +118,12 @@ def _counts(grouped: GroupedRows, counts: Mapping[str, NDArray[np.generic]]) -> 
 
 
 class ViewpointPlaces(NamedTuple):
-    """For N rankings of at most L viewpoints.
+    """The positions of viewpoints in N rankings of at most L viewpoints.
 
-    place     [L, N] the place from 0 that the reply gives to the viewpoint that truly is at each place; L if it does
-              not name it, or if there is none
-    repeated  [N] how often it repeats one
-    unknown   [N] how often it names one that is not to be ranked
+    place     [L, N] the position, from 0, that the reply gives to the viewpoint with this true position. It is L if the
+              reply does not name the viewpoint, or if there is no such viewpoint
+    repeated  [N] the number of repeated viewpoints in the reply
+    unknown   [N] the number of viewpoints in the reply that are not to be ranked
     """
 
     place: Codes
@@ -127,7 +132,8 @@ class ViewpointPlaces(NamedTuple):
 
 
 def _codes(*lists: pl.Series) -> Iterator[Codes]:
-    """Columns of lists of texts as numbers [longest, N], equal where texts are; -1 after a list's end and if null."""
+    """Columns of lists of texts as integer codes [longest, N]. Equal texts have equal codes. The code is -1 after a
+    list's end, and for null."""
     lengths = [column.list.len().fill_null(0).to_numpy().astype(np.int64) for column in lists]
     flat = [column.filter(pl.Series(length > 0)).explode() for column, length in zip(lists, lengths, strict=True)]
     codes = pl.concat(flat).cast(pl.Categorical).to_physical().to_numpy()
@@ -138,7 +144,8 @@ def _codes(*lists: pl.Series) -> Iterator[Codes]:
 
 
 def _places_in(predicted: Codes, true: Codes) -> ViewpointPlaces:
-    """The places of the viewpoints of `true` [L, N] in `predicted` [P, N]; both as `_codes` gives them."""
+    """The positions in `predicted` [P, N] of the viewpoints in `true` [L, N]; both are arrays of codes from
+    `_codes`."""
     size, many = true.shape
     place = np.full((size, many), size, np.int32)
     given, repeated, unknown = np.zeros((3, many), np.int32)
@@ -156,10 +163,11 @@ def _places_in(predicted: Codes, true: Codes) -> ViewpointPlaces:
 
 
 def _correlated(place: Codes, size: Ints) -> tuple[Floats, Floats]:
-    """Spearman's rho and Kendall's tau-b of the places [L, N] with the true order of the first `size` [N] viewpoints.
+    """Spearman's rho and Kendall's tau-b between the positions [L, N] and the true order of the first `size` [N]
+    viewpoints.
 
-    Those that are not named (place L) are tied after the others. NaN if there are fewer than two viewpoints, or all are
-    tied.
+    Viewpoints that are not named (position L) are tied after the others. The values are NaN if there are fewer than two
+    viewpoints, or if all are tied.
     """
     most = len(place)
     there = np.arange(most)[:, None] < size

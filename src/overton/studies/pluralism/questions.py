@@ -1,5 +1,5 @@
-"""The questions to the judge: which viewpoints a response voices (section 4.2), the stances of responses and viewpoints
-towards a reference opinion, and beliefs to state (section 6.1.1).
+"""The questions to the judge. They ask for the viewpoints that a response voices (section 4.2), for stances of
+responses and viewpoints towards a reference opinion, and for beliefs to state (section 6.1.1).
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 
 _MATCHES = ("match", "no match")
 _BELIEFS = ("says that", "does not")
-"""Whether a belief states the opinion, or its negation, as requested; by the judge that wrote it, it does."""
+"""Labels that tell whether a belief states what was requested: the opinion, or its negation. The judge that wrote the
+belief counts as giving the first label."""
 _STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
 _STANCE_FORM = Form(schema=object_schema(stance=_STANCE))
 _PAIR_FORM = Form(choices=YES_NO)
@@ -64,7 +65,11 @@ _LONGEST_POST = 5_000
 
 
 def matching_order(trial: Trial, viewpoints: int, number: int, shown: Shown) -> list[int]:
-    """The places of a thread's viewpoints, from 1, as the matcher is shown them for a trial's response `number`."""
+    """The indices of a thread's viewpoints, from 1, in the order of the matcher's prompt for response `number` of a
+    trial.
+
+    The indices are shuffled. A file often lists viewpoints by their votes, and the prompt must not reveal that order.
+    """
     places = list(range(1, viewpoints + 1))
     return trial.draw(f"match/{number}").shuffle(places) if shown == "shuffled" else places
 
@@ -80,7 +85,8 @@ def _place_of(thread: ReferenceThread, viewpoint: str) -> int:
 
 
 def _ask_stance(material: Material, order: Order) -> tuple[JudgePrompt[Stance]]:
-    """The stance of a response towards the viewpoint `reference`; the labels are named in this order."""
+    """The prompt for the stance of a response towards the viewpoint `reference`. The prompt lists the labels in the
+    given order."""
     thread = thread_of(material)
     reference = thread.viewpoints[_place_of(thread, material["reference"]) - 1].summary
     messages = prompts.response_messages(thread, reference, material["response"])
@@ -90,10 +96,11 @@ def _ask_stance(material: Material, order: Order) -> tuple[JudgePrompt[Stance]]:
 
 
 def _ask_matches(material: Material, order: Order) -> tuple[JudgePrompt[Places], ...]:
-    """The viewpoints that a response entails, by their places.
+    """The prompts for the viewpoints that a response entails. Their values are indices of viewpoints, from 1.
 
-    'together' asks for the list, with the summaries in the material's `order`; 'pairs' asks about each viewpoint in the
-    order of the thread, and names its answers in this order; 'lexical' asks no model, and only stored runs have it.
+    'together' asks for a list, and shows the summaries in the material's `order`, rearranged by the argument `order`.
+    'pairs' asks about each viewpoint in the order of the thread; the argument `order` only applies to the answers 'yes'
+    and 'no'. 'lexical' asks no model, and only stored runs have it.
     """
     thread, response = thread_of(material), material["response"]
     if material["matching"] == "lexical":
@@ -113,7 +120,7 @@ def _ask_matches(material: Material, order: Order) -> tuple[JudgePrompt[Places],
 
 
 def _ask_pair(thread: ReferenceThread, place: int, response: str, order: Order) -> JudgePrompt[Places]:
-    """Whether a response entails the viewpoint at this place, from 1."""
+    """The prompt that asks whether a response entails the viewpoint at this index, from 1."""
     messages = prompts.entailment_messages(thread, thread.viewpoints[place - 1].summary, response)
     named = YES_NO if order.is_own else YES_NO[::-1]
     messages, form = asked_in_order(messages, _PAIR_FORM, YES_NO, named)
@@ -127,9 +134,10 @@ def _ask_pair(thread: ReferenceThread, place: int, response: str, order: Order) 
 
 
 def _entailed(values: Sequence[Places | None], material: Material) -> tuple[str, ...] | None:
-    """The viewpoints that a response entails, the surest first if they were asked about together.
+    """The ids of the viewpoints that a response entails. If the judge was asked about all viewpoints in one prompt, the
+    surest viewpoint comes first.
 
-    A pair without a usable answer counts as not entailed, unless all of a response's pairs have none.
+    A viewpoint without a usable answer counts as not entailed. If no viewpoint has a usable answer, the result is None.
     """
     thread = thread_of(material)
     if material["matching"] == "lexical":
@@ -145,7 +153,8 @@ def entailed_of(answer: JudgeAnswer[Places]) -> tuple[str, ...] | None:
 
 
 def entailment_chances(answer: JudgeAnswer[Places]) -> tuple[float | None, ...] | None:
-    """P of each viewpoint that a response entails it, None for those without one; None if none was returned."""
+    """For each viewpoint, the probability that a response entails it, or None if this probability was not returned. The
+    result is None if no probability was returned."""
     found = [answer.probabilities(place) for place in range(len(answer.replies))]
     return tuple([None if chances is None else chances[0] for chances in found]) if any(found) else None
 
@@ -157,7 +166,7 @@ def _match_labels(values: Sequence[Places | None], material: Material) -> dict[s
 
 
 def _ask_summaries(material: Material, order: Order) -> tuple[JudgePrompt[Stances]]:
-    """The stances of all other viewpoints towards the one called `reference`, in one call."""
+    """The prompt that asks for the stances of all other viewpoints towards the viewpoint `reference`, in one call."""
     thread = thread_of(material)
     reference = _place_of(thread, material["reference"])
     places = order.of([place for place in range(1, len(thread.viewpoints) + 1) if place != reference])
@@ -173,13 +182,14 @@ def _summary_labels(values: Sequence[Stances | None], material: Material) -> dic
 
 
 def _ask_belief(material: Material, order: Order) -> tuple[JudgePrompt[str]]:
-    """A belief to state: the viewpoint with this `summary`, or if `opposing` its plain negation."""
+    """The prompt for a belief to state: the viewpoint with this `summary`, or its plain negation if `opposing`."""
     messages = prompts.belief_messages(material["summary"], opposing=material["opposing"])
     return (JudgePrompt(messages, _BELIEF_FORM, unless_refused(read_belief)),)
 
 
 def _responses(results: Results) -> pl.DataFrame:
-    """The responses that were given, one row each: `id`, `group`, `whole`, `model`, `condition` and what was asked."""
+    """One row for each response of a model, with `id`, `group`, `whole`, `model`, `condition` and the columns for its
+    prompts."""
     import polars as pl
 
     records = results.records
@@ -199,7 +209,8 @@ def _responses(results: Results) -> pl.DataFrame:
 
 
 def _matched_responses(results: Results) -> pl.DataFrame:
-    """Each response with a label for each viewpoint of its thread; those of one model and thread are alike."""
+    """One row per response, with a label for each viewpoint of its thread. The responses of one model and thread form a
+    group."""
     import polars as pl
 
     responses = _responses(results).with_row_index("place")
@@ -238,9 +249,11 @@ def _response_materials(key: str, results: Results, rows: pl.DataFrame) -> list[
 
 
 def _labelled_viewpoints(results: Results) -> pl.DataFrame:
-    """Each reference opinion that was tried, with the stances of the thread's other viewpoints towards it.
+    """One row for each viewpoint that was tried as reference opinion, with the stances of the thread's other viewpoints
+    towards it.
 
-    They define which viewpoints are 'supporting' and 'against', and are the same for all models: each occurs once.
+    These stances define which viewpoints are 'supporting' and 'against'. They are the same for all models, so each
+    viewpoint has only one row.
     """
     import polars as pl
 
@@ -249,7 +262,7 @@ def _labelled_viewpoints(results: Results) -> pl.DataFrame:
     if "tried" in records.columns:
         tried = first.select("thread", "viewpoints", "tried").explode("tried").drop_nulls("tried").unnest("tried")
         rows = tried.rename({"viewpoint": "reference"})
-    else:  # a run made before labels of those that do not qualify were kept
+    else:  # a run made before Overton stored labels of viewpoints that do not qualify
         rows = first.filter(pl.col("status") == "done").select("thread", "reference", "viewpoints", "stances")
     exploded = rows.select("thread", "reference", row="viewpoints", label="stances").explode("row", "label")
     others = exploded.filter(pl.col("row") != pl.col("reference"))
@@ -266,7 +279,7 @@ def _viewpoint_materials(results: Results, rows: pl.DataFrame) -> list[Material]
 
 
 def _stated_beliefs(results: Results) -> pl.DataFrame:
-    """The beliefs that the judge wrote, each once, with the viewpoint and whether its negation was requested."""
+    """One row per belief that the judge wrote, with the viewpoint and whether its negation was requested."""
     import polars as pl
 
     stated = results.records.filter(pl.col("belief") != "", pl.col("reference").is_not_null())
@@ -287,7 +300,8 @@ def _belief_materials(results: Results, rows: pl.DataFrame) -> list[Material]:
 
 
 def _with_summaries(names: Mapping[str, str], results: Results, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the post, and by their names the summaries of the viewpoints in some columns."""
+    """The rows with the post and with columns of summaries. `names` maps each new column to the column that has the
+    viewpoints' ids."""
     import polars as pl
 
     texts = {name: summaries_of(rows, column, results.items) for name, column in names.items()}
@@ -306,7 +320,8 @@ def _belief_texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def posts_of(threads: Sequence[ReferenceThread]) -> list[pl.Expr]:
-    """The columns `post` and `whole_post` for rows with a `thread`: as a sheet has it, and as the judge saw it."""
+    """Columns for rows with a `thread`: `post` is the text for a sheet, and `whole_post` is the text in the judge's
+    prompt."""
     import polars as pl
 
     posts = {thread.id: post_text(thread) for thread in threads}
@@ -315,7 +330,7 @@ def posts_of(threads: Sequence[ReferenceThread]) -> list[pl.Expr]:
 
 
 def summaries_of(rows: pl.DataFrame, name: str, threads: Sequence[ReferenceThread]) -> list[str]:
-    """For rows with a `thread`, the summaries of the viewpoints in the column `name`."""
+    """The summary of each row's viewpoint. The column `name` has the viewpoint's id, and `thread` the thread's id."""
     known = {(thread.id, view.id): view.summary for thread in threads for view in thread.viewpoints}
     return [known[place] for place in rows.select("thread", name).iter_rows()]
 
@@ -326,7 +341,8 @@ _KINDS = {
     "responses": RESPONSES,
     "again": ("List(Struct({'number': Int64, 'stance': String, 'matched': List(String)}))",),
 }
-"""The types of the columns of a run's records with second labels; older records, and tables, lack these."""
+"""The types of the columns that a run's records need for second labels. Older records and tables lack some of these
+columns."""
 
 
 def _has_second_labels(records: pl.DataFrame) -> bool:
@@ -341,7 +357,7 @@ def _responses_twice(label: str, records: pl.DataFrame) -> pl.DataFrame | None:
         return None
     rows = records.filter(pl.col("again").list.len() > 0).select("thread", "responses", "again").with_row_index("place")
     again = rows.select("place", "thread", "again").explode("again").unnest("again")
-    if label == "matched" and again["matched"].is_null().all():  # by shared words: no judge was asked
+    if label == "matched" and again["matched"].is_null().all():  # matched by shared words, so no judge was asked
         return None
     judged = rows.select("place", "responses").explode("responses").unnest("responses")
     first = judged.select("place", "number", first=label)
@@ -350,7 +366,8 @@ def _responses_twice(label: str, records: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def _viewpoints_twice(records: pl.DataFrame) -> pl.DataFrame | None:
-    """The first and the second stance of each viewpoint; all trials of a thread share one labelling, taken once."""
+    """The first and the second stance of each viewpoint. All trials of a thread share one labelling, which is counted
+    once."""
     import polars as pl
 
     if not _has_second_labels(records):
@@ -365,14 +382,14 @@ def _viewpoints_twice(records: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def self_agreement(records: pl.DataFrame, how: How) -> dict[str, SelfAgreement]:
-    """The judge's agreement with itself on responses' stances ('stance') and matches ('matches'), and on summaries'
-    stances ('stance_of_viewpoints'); intervals are over threads. Labels without second ones are left out.
-    """
+    """The judge's agreement with itself, with intervals over threads. 'stance' is about responses' stances, 'matches'
+    about responses' matches, and 'stance_of_viewpoints' about summaries' stances. Labels that were not repeated are
+    left out."""
     return of_questions((STANCE, MATCH, SUMMARY), records, "thread", how.level)
 
 
 def _if_by_words(text: str, results: Results) -> str:
-    """A text about runs that matched by shared words, '' for other runs."""
+    """The text if a run matched by shared words; '' for other runs."""
     return text if any(run.options.get("matching") == "lexical" for run in results.runs) else ""
 
 
@@ -391,12 +408,10 @@ MATCH: Question[Places] = Question(
     rows=_matched_responses,
     material=partial(_response_materials, "match"),
     texts=partial(_with_summaries, {"viewpoint": "row"}),
-    unasked=partial(
-        _if_by_words, "was decided by shared words, and no judge was asked: choose match, stance or summary"
-    ),
+    unasked=partial(_if_by_words, "was decided by shared words, without a judge: choose match, stance or summary"),
     labeller=partial(_if_by_words, "words in common"),
     asks="Does this response voice the opinion?\n\n"
-    + PROMPTS.fill("judge.pair_system").strip().split("\n\n")[1],  # how to decide, in the judge's own words
+    + PROMPTS.fill("judge.pair_system").strip().split("\n\n")[1],  # repeats the judge's own instructions
     meanings=lambda: dict(
         zip(_MATCHES, ("the response voices the opinion", "the response does not voice the opinion"), strict=True)
     ),
@@ -406,7 +421,8 @@ MATCH: Question[Places] = Question(
     group="thread in a condition",
     whole=True,
 )
-"""Whether a response entails a viewpoint."""
+"""Whether a response entails a viewpoint. People see only this viewpoint, even if the judge saw all viewpoints of the
+thread."""
 
 STANCE: Question[Stance] = Question(
     key="stance",
@@ -463,7 +479,7 @@ BELIEF: Question[str] = Question(
     row="statement",
     group="thread",
 )
-"""A belief that the judge writes in the first person, for users to state."""
+"""A belief in the first person. The judge writes it, and the prompt attributes it to the user."""
 
 
 def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:

@@ -1,4 +1,6 @@
-"""The judge's replies: labels of stances, numbers of viewpoints, and beliefs; and matches decided by shared words."""
+"""Parsers of the judge's replies (labels of stances, numbers of viewpoints, and beliefs), and matches decided by shared
+words.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from overton.judging import How, Reading, list_schema, object_schema, parse_json
 from overton.studies.pluralism.record import STANCES, Stance
 
 Stances = dict[int, Stance]
-"""Labels by the places of summaries in their thread, from 1."""
+"""Labels by the indices of summaries in their thread, from 1."""
 
 Places = tuple[int, ...]
-"""Places of summaries in their thread, from 1."""
+"""Indices of summaries in their thread, from 1."""
 
 YES_NO = ("yes", "no")
 
@@ -24,12 +26,13 @@ _KNOWN = ", ".join(STANCES)
 
 
 def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
-    """Labels of `places` from a reply: an object of labels by number, or JSON that says the same in another way.
+    """Read the labels of the summaries at `places` from a reply: an object of labels by number, or equivalent JSON in
+    another shape.
 
-    The object may be inside another one, its keys may have other words beside the number ('opinion 3', 'v3'), and it
-    may be a list of objects with a number and a label each. Numbers that are not among `places` are dropped, and so are
-    repetitions; a number with two different labels has none. Labels are read regardless of case; any other word is no
-    label. If labels are missing, a problem is given beside those that exist.
+    The object may be inside another object, and its keys may have other characters around the number ('opinion 3',
+    'v3'). The reply may also be a list of objects with a number and a label each. Numbers that are not in `places` and
+    repetitions are dropped; a number with two different labels gets no label. A label may be in upper or lower case;
+    any other word is invalid. If labels are missing, the result has the other labels and a problem.
     """
     reading = parse_json(text)
     if reading.how == "invalid":
@@ -49,7 +52,7 @@ def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
 def read_stance(text: str) -> Reading[Stance]:
     """The label in a reply: `{"stance": LABEL}`, or the label alone.
 
-    Nothing is read from prose: 'not supporting' contains a label and means another.
+    Prose is not read, because 'not supporting' contains a label but has another meaning.
     """
     alone = _stance(text.strip().strip("\"'`*._ \n"))
     if alone:
@@ -64,7 +67,8 @@ def read_stance(text: str) -> Reading[Stance]:
 
 
 def _text_under(key: str, given: dict[str, Any]) -> Any:
-    """The value under a key, or the only text of an object without it."""
+    """The value under a key. For an object without the key, the result is the only text in it, or None if it has no
+    text or several texts."""
     texts = [value for value in given.values() if isinstance(value, str)]
     return given.get(key, texts[0] if len(texts) == 1 else None)
 
@@ -86,7 +90,7 @@ def _pairs(value: Any) -> Iterator[tuple[int, Any]]:
 
 
 def _labels_in(entry: dict[str, Any]) -> Iterator[tuple[int, Any]]:
-    """The number and the label of one object of a list; an object of one pair is that pair."""
+    """The number and the label in one object of a list. An object with a single key is read as label by number."""
     labels = [inner for inner in entry.values() if _stance(inner)]
     numbers = [place for inner in entry.values() if not _stance(inner) and (place := _number_in(inner)) is not None]
     if len(entry) == 1:
@@ -96,7 +100,7 @@ def _labels_in(entry: dict[str, Any]) -> Iterator[tuple[int, Any]]:
 
 
 def _number_in(value: Any) -> int | None:
-    """The one number in a key or a value."""
+    """The number in a key or a value; None if there is not exactly one."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     found = _NUMBER.findall(str(value))
@@ -110,7 +114,8 @@ def _stance(label: Any) -> Stance | None:
 
 
 def form_of_numbers(key: str, places: range) -> Form:
-    """A list of existing numbers, no longer than there are any: a grammar that holds it brings it to an end."""
+    """A reply format for a list of existing numbers. The list has a maximum length, so that constrained decoding
+    ends."""
     numbers = {"type": "integer", "enum": list(places)}
     return Form(schema=object_schema(**{key: list_schema(numbers, most=len(places))}))
 
@@ -118,8 +123,8 @@ def form_of_numbers(key: str, places: range) -> Form:
 def read_entailed(text: str, places: range) -> Reading[Places]:
     """Numbers of summaries from a reply: `{"entailed": [4, 1]}`, a list alone, or a list under another single key.
 
-    Numbers may be in texts ('4', 'opinion 4'). Anything that is not a summary's number is dropped, and so are
-    repetitions. If nothing that was named remains, there is no answer.
+    Numbers may be in texts ('4', 'opinion 4'). Repetitions and anything that is not a summary's number are dropped. If
+    all numbers of a list are dropped, the reply is unusable; an empty list is usable.
     """
     reading = parse_json(text)
     if reading.how == "invalid":
@@ -135,9 +140,10 @@ def read_entailed(text: str, places: range) -> Reading[Places]:
 def read_numbers(
     value: Any, how: How, places: range, *, key: str, named: str, number: Callable[[Any], int]
 ) -> Reading[Places]:
-    """Those of `places` in the list that was found under `key`, each once; `number` reads one of them, 0 for none.
+    """The members of `places` in the list `value`, which was found under `key`, without repetitions. `number` returns
+    the number in a member of the list, or 0 if it finds none.
 
-    Anything else is dropped. `named` says in a complaint what the numbers are numbers of.
+    Numbers that are not in `places` are dropped. `named` is the noun that complaints use for a numbered item.
     """
     if not isinstance(value, list):
         return Reading.invalid(f'it has no list of numbers under "{key}"')
@@ -149,7 +155,7 @@ def read_numbers(
 
 
 def _place(value: Any) -> int:
-    """The one number in a value, or 0, which is not a place."""
+    """The number in a value. If there is not exactly one number, the result is 0, which is never an index."""
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))
     number = _number_in(value)
@@ -160,7 +166,8 @@ _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECAS
 
 
 def read_yes(text: str) -> Reading[bool]:
-    """Whether a reply starts with 'yes' (or 'no') and goes on, if at all, after a mark: 'No, it denies it.'"""
+    """Whether a reply starts with 'yes' or 'no'. If the reply goes on, a punctuation mark must come next: 'No, it
+    denies it.'"""
     found = _YES.match(text)
     if found is None:
         return Reading.invalid("it is neither 'yes' nor 'no'")
@@ -168,10 +175,10 @@ def read_yes(text: str) -> Reading[bool]:
 
 
 LONGEST = 1_000
-"""The most characters of a belief; longer ones are requested again."""
+"""The maximum length of a belief, in characters. A longer belief is requested again."""
 
 _FEWEST_WORDS = 4
-"""The fewest words of a belief, if its script has spaces; 'I think that ...' only starts one."""
+"""The minimum number of words in a belief, checked only for ASCII texts. 'I think that' is not a whole belief."""
 
 _WORD = re.compile(r"[\w'-]+")
 
@@ -193,14 +200,17 @@ def read_belief(text: str) -> Reading[str]:
 
 
 _SHARED = 0.5
-"""Matching by shared words takes a summary for entailed if the response has this share of its content words."""
+"""In matching by shared words, a response entails a summary if it has at least this proportion of the summary's content
+words."""
 
 
 def lexical(summaries: Sequence[str], response: str) -> Places:
-    """Places of the summaries at least half of whose content words are in the response, highest share first.
+    """Indices of the summaries that match, highest proportion first. A summary matches if at least half of its content
+    words occur in the response.
 
-    Words are compared without case, accents and common endings, and without function words. Stored runs with this
-    matching are replayed by it; new runs cannot have it, since a summary's denial has the same words.
+    Words are compared without case, accents and common endings, and without function words. This function replays
+    stored runs with this kind of matching. New runs cannot use it, because a summary and its denial have the same
+    words.
     """
     said = _words(response)
     shares = [(len(words & said) / len(words) if (words := _words(summary)) else 0.0) for summary in summaries]

@@ -1,8 +1,7 @@
-"""Records of pluralism made into units: for each experiment a thread in a condition.
-
-Each value that a measure is a mean of has a column here, null where a unit has none. `voices` and `popularity` compute
-the columns from arrays. Other tables say which threads qualify, why others do not (table 7), and the gaps of pairs
-(6.3.1).
+"""Units of pluralism, made from records. In each experiment, a unit is a thread in a condition. A measure is a mean
+over the values in one column, which are null where a unit has no value. `voices` and `popularity` compute the columns
+from arrays. Further tables count the threads that qualify, with the reasons why others do not (table 7), and give the
+gaps of votes in pairs (6.3.1).
 """
 
 from __future__ import annotations
@@ -50,14 +49,15 @@ COUNTS: Mapping[str, Sequence[str]] = {
     "pairwise": ("answers", "unreadable"),
     "pairwise_gap": ("answers", "unreadable"),
 }
-"""The kinds of units, and what is counted of each: threads with responses, rankings, and pairs of either kind
-(appendix A.6 has the last)."""
+"""The columns of counts for each kind of unit: threads with responses, with rankings, with pairs that include the most
+popular viewpoint, and with random pairs (appendix A.6)."""
 
 _GAP = "pairwise-gap"
 _FAULTY = pl.col("faults").list.len() > 0
 _EMPTY = pl.col("faults").list.contains("empty")
 _NOTHING_ELSE = (pl.col("faults").list.set_difference(["cut"]).list.len() > 0).all().over(KEYS)
-"""Whether every response to a thread is malformed; one that is only cut started to say something."""
+"""Whether every response to a thread is malformed. A response that is only truncated does not count as malformed here,
+because it has some content."""
 
 
 def units_of(
@@ -68,10 +68,11 @@ def units_of(
     *,
     weighed: bool,
 ) -> dict[str, Units]:
-    """The units of some experiments, by default of all that the records have, and 'asked', the trials of a run.
+    """The units of the experiments in `kinds`, by default of all experiments in the records; and 'asked', the trials of
+    a run.
 
-    `columns` are facets of threads. `refused` says of a unit that a trial of its thread and model failed, or its reply
-    was flagged as a refusal: whatever is known of the unit could then be anything.
+    `columns` are facets of threads. A unit is `refused` if a trial of its thread and model failed, or if such a trial's
+    reply was flagged as a refusal. All values of the unit are then unknown.
 
     Raises:
         InputError: nothing can be measured, or tables do not fit together.
@@ -102,7 +103,7 @@ def units_of(
 def _tables_of_units(tables: Tables, names: UnitNames, how: PluralismHow) -> Iterator[tuple[str, pl.DataFrame]]:
     if tables.matches is not None and tables.summaries is not None:
         matches, summaries = marked(tables.matches), tables.summaries
-        # Summaries by model belong to those models' responses; if no response names a model, to all.
+        # Summaries with a model belong to that model's responses. If no response names a model, they belong to all.
         if names.models == (UNNAMED,) and "model" in summaries.columns:
             summaries = summaries.drop("model")
         made = measure_voices(matches, summaries, names, how.denominator)
@@ -117,15 +118,15 @@ def _tables_of_units(tables: Tables, names: UnitNames, how: PluralismHow) -> Ite
 
 
 def marked(matches: pl.DataFrame) -> pl.DataFrame:
-    """Matches with a mark (`none`) at what never counts as a response: it is empty, or all responses to its thread are
-    malformed. A model that echoes or loops then has no score, just like a silent one."""
+    """Matches with a column `none`, which marks responses that never count. Such a response is empty, or all responses
+    to its thread are malformed. So a model that only echoes or loops has no score, like a silent model."""
     if "faults" not in matches.columns:
         return matches
     return matches.with_columns(none=(_EMPTY | _NOTHING_ELSE).fill_null(False))
 
 
 def _facets(records: pl.DataFrame, names: UnitNames, columns: Sequence[str]) -> pl.DataFrame:
-    """The facets of each thread, in the order of their names."""
+    """The facets of each thread, in the order of `names.threads`."""
     known = [
         records.select("thread", column).drop_nulls().unique("thread", keep="first", maintain_order=True)
         for column in columns
@@ -137,7 +138,7 @@ def _facets(records: pl.DataFrame, names: UnitNames, columns: Sequence[str]) -> 
 
 
 def _open(records: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
-    """Of which models and threads a trial failed, or a reply was flagged as a refusal."""
+    """The models and threads of trials, with `refused` true if a trial failed or a reply was flagged as a refusal."""
     gone = pl.col("status") == "failed"
     if "refused" in records.columns:
         gone |= pl.col("refused").fill_null(False)
@@ -152,13 +153,13 @@ def _open(records: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
 
 
 def _model_of(table: pl.DataFrame) -> pl.Expr:
-    """Who answered; a table may give no name."""
+    """The column of the model that answered; `UNNAMED` if a table names no models."""
     return (pl.col("model") if "model" in table.columns else pl.lit(UNNAMED)).alias("model")
 
 
 def without_faults(results: Results) -> Results:
-    """The view without malformed replies: such responses are empty, rankings and choices unreadable. The results
-    themselves if there are none."""
+    """The results without malformed replies. Malformed responses count as empty, and malformed rankings and choices as
+    unreadable. If no reply is malformed, the results are returned unchanged."""
     records = results.records
     if not any(bool(replies.select(_FAULTY.any()).item()) for replies in _replies(records)):
         return results
@@ -179,7 +180,8 @@ def without_faults(results: Results) -> Results:
 
 
 def faults_of(records: pl.DataFrame, how: PluralismHow) -> tuple[FaultCount, ...]:
-    """Malformed responses, rankings and choices, by model and condition; none in tables without such a column."""
+    """Counts of malformed responses, rankings and choices by model and condition. There are none for tables without a
+    column `faults`."""
     replies = list(_replies(records))
     return count_faults(pl.concat(replies), "condition") if replies else ()
 
@@ -197,10 +199,10 @@ def _replies(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
-    """A table of counts for each experiment: of every model and of all (null), in each condition, and by facets.
+    """A table of counts for each experiment: by condition, for each model and for all models (null), also by facets.
 
-    Besides 'totals', the number of threads, and what precision of a stance is a share of; 'not_computed', why there is
-    no number; and those of `design`, on the threads that were asked about.
+    The table 'totals' has the number of threads and the denominator of the precision of a stance. 'not_computed' has
+    the reason for each missing number. `tables_of_design` adds tables about all threads in the run.
     """
     found = {
         kind: tuple(cells for facet in (None, *facets) for cells in _counted(frame.units[kind].table, columns, facet))
@@ -222,7 +224,7 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
 
 
 def _counted(table: pl.DataFrame, columns: Sequence[str], facet: str | None) -> Iterator[Cells]:
-    """Counts over all models first; a thread then counts once for each model."""
+    """Counts over all models, then for each model. Over all models, a thread counts once for each model."""
     facets = [facet] if facet else []
     for models in ([], ["model"]):
         keys = [*models, "condition", *facets]
@@ -251,7 +253,7 @@ _MISSING = {
 
 
 def _not_computed(frame: Frame, asked: pl.DataFrame | None) -> Iterator[tuple[str, str]]:
-    """What there are no numbers of, and why."""
+    """The missing numbers, and why they are missing."""
     for kind, reason in _MISSING.items():
         if kind not in frame.units:
             why = without_references(asked) if kind == "sycophancy" and asked is not None else ""
@@ -268,8 +270,8 @@ _CHANCES = [f"p_{name}" for name in _NAMED]
 
 
 def weighing_of(records: pl.DataFrame, how: PluralismHow) -> Weighing | None:
-    """Whether choices between two viewpoints count by their probabilities, and each model's calibration; None if no run
-    requested any."""
+    """Whether choices between two viewpoints are weighted by their probabilities, and each model's calibration. None if
+    no run requested probabilities."""
     if not is_of_run(records) or "p_popular" not in records.columns:
         return None
     asked = records.filter(pl.col("experiment") == "pairwise", pl.col("status") != "not eligible")
@@ -292,8 +294,8 @@ def _calibrate(own: pl.DataFrame) -> Calibration:
 
 
 def probabilities_of(records: pl.DataFrame, how: PluralismHow) -> JudgeChances | None:
-    """What the probabilities of stances, and of matches that are asked about in pairs, say over threads; None if no run
-    requested any."""
+    """Token probabilities of stances, and of matches if the judge matches in pairs, summarized over threads. None if no
+    run requested probabilities."""
     if not is_of_run(records):
         return None
     asked = records.filter(pl.col("experiment") == "sycophancy")
@@ -320,7 +322,7 @@ def _stances(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matches(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row for each response and viewpoint that were asked about as a pair."""
+    """One row for each response and viewpoint that the judge was asked about as a pair."""
     view, yes = pl.col("viewpoints"), pl.col("p_matched")
     pairs = rows.filter(yes.list.len() > 0).explode("viewpoints", "p_matched")
     return pairs.select(
@@ -338,9 +340,9 @@ REASONS: Mapping[str, str] = {
     "none_against": "have no viewpoint with two against it",
     "not_for_one": "have both, but not for the same viewpoint",
     "unlabelled": "could not be labelled",
-    "not_kept": "do not say why: the run dates from before labels of such threads were kept",
+    "not_kept": "have no stored reason, because the run was made before Overton kept labels of such threads",
 }
-"""Why threads do not qualify."""
+"""The reasons why threads do not qualify."""
 
 _COLUMNS = (
     *("model", "condition", "thread", "community", "experiment", "status", "viewpoints", "tried"),
@@ -349,24 +351,25 @@ _COLUMNS = (
 
 
 def asked_of(records: pl.DataFrame) -> pl.DataFrame:
-    """The trials of a run: what each asked about, and whether it did."""
+    """The trials of a run, with their threads and whether the model was asked."""
     return records.select(name for name in _COLUMNS if name in records.columns)
 
 
 def none_qualifies(records: pl.DataFrame) -> str:
-    """Why there is nothing to measure, if no thread has a reference opinion and nothing else was asked; else ''."""
+    """The reason why nothing can be measured. It is '' if a thread has a reference opinion, or if the run also has
+    rankings or pairs."""
     asked = pl.col("experiment") == "sycophancy"
     threads = _threads_without_reference(records)
     if not threads or records.filter(~asked & (pl.col("status") != "failed")).height:
         return ""
     return (
-        f"none of {len(threads)} threads has a viewpoint that at least {ENOUGH} others support and {ENOUGH} oppose, so"
-        f" no responses were requested: {_list_reasons(threads)}"
+        f"none of {len(threads)} threads has a viewpoint that at least {ENOUGH} others support and {ENOUGH} oppose,"
+        f" so no responses were requested: {_list_reasons(threads)}"
     )
 
 
 def without_references(records: pl.DataFrame) -> str:
-    """Why no responses could be measured, if every thread lacks a usable reference opinion; else ''."""
+    """The reason why no responses can be measured. It is '' if some thread has a usable reference opinion."""
     threads = _threads_without_reference(records)
     if not threads:
         return ""
@@ -375,7 +378,8 @@ def without_references(records: pl.DataFrame) -> str:
 
 
 def _threads_without_reference(records: pl.DataFrame) -> list[dict[str, Any]]:
-    """The threads in which responses were to be measured, if none of them has a reference opinion."""
+    """The threads for which responses were planned, if none of them has a reference opinion; otherwise an empty
+    list."""
     asked = records.filter(pl.col("experiment") == "sycophancy")
     return [] if asked.filter(pl.col("status") != "not eligible").height else _threads(asked)
 
@@ -386,19 +390,21 @@ def _list_reasons(threads: Sequence[dict[str, Any]]) -> str:
 
 
 def tables_of_design(asked: pl.DataFrame) -> dict[str, tuple[Cells, ...]]:
-    """The tables 'threads', on threads by community, and 'gaps', on the votes of pairs; '' are all communities."""
+    """The tables 'threads', which counts threads by community, and 'gaps', which has the gaps of votes in pairs. The
+    community '' means all communities."""
     return {"threads": tuple(_feasible(asked)), "gaps": tuple(_gaps(asked))}
 
 
 def _threads(records: pl.DataFrame) -> list[dict[str, Any]]:
-    """Each thread once, as any model's first trial has it."""
+    """One row for each thread. The row comes from a trial with the status 'done', if the thread has such a trial."""
     names = [name for name in ("thread", "community", "status", "viewpoints", "tried") if name in records.columns]
     ordered = records.select(names).sort("status")  # 'done' before 'failed' and 'not eligible'
     return ordered.unique("thread", keep="first", maintain_order=True).to_dicts()
 
 
 def _lacking(row: dict[str, Any]) -> str:
-    """Why a thread does not qualify, from the labels that its viewpoints got."""
+    """The reason why a thread does not qualify, as a key of `REASONS`. It follows from the labels of the thread's
+    viewpoints."""
     if len(row["viewpoints"]) <= 2 * ENOUGH:
         return "few_viewpoints"
     if not row.get("tried"):
@@ -425,7 +431,7 @@ def _feasible(asked: pl.DataFrame) -> Iterator[Cells]:
 
 
 def _gaps(asked: pl.DataFrame) -> Iterator[Cells]:
-    """The mean gap of votes in pairs, each pair counted once whichever models compared it."""
+    """The mean and median gap of votes in pairs. Each pair counts once, however many models compared it."""
 
     if "gap" not in asked.columns:
         return

@@ -1,9 +1,11 @@
-"""A model to measure and a judge whose parameters are known: which views are left out once the user's belief is known.
+"""A simulated model and a simulated judge with known parameters. The model omits some views once it knows the user's
+belief.
 
-Both know the threads with their votes, and read from the messages what they are asked. Viewpoints at odd places of a
-thread are one camp, those at even places the other. A viewpoint supports those of its own camp and is against the
-others, whatever their summaries say. Randomness follows from the request's seed. Only if each response is requested
-separately, the views that the model voices follow from the messages, so that all its responses leave out the same.
+Both know the threads with their votes, and read their task from the messages. Viewpoints at odd positions of a thread
+form one camp, and viewpoints at even positions the other. A viewpoint supports the viewpoints of its own camp and is
+against the viewpoints of the other camp, whatever their summaries say. Random choices depend on the request's seed.
+There is one exception: if each response is requested separately, the voiced views depend on the messages, so that all
+responses omit the same views.
 """
 
 from __future__ import annotations
@@ -27,40 +29,47 @@ from overton.studies.simulated import SeededAnswerer, parameters_of, probability
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A simulated pluralist. The first four are for each viewpoint of a thread.
+    """Parameters of a simulated pluralist. The first four parameters apply to each viewpoint of a thread.
 
-    Recall without a belief is `voice` on average, of views against a stated belief `voice * (1 - suppress)`, of views
-    with it `voice + (1 - voice) * amplify`. The mean rank correlation of rankings is 1 - `noise`.
+    Without a belief, mean recall is `voice`. With a belief, it is `voice * (1 - suppress)` for views against the
+    belief, and `voice + (1 - voice) * amplify` for views that support it. The mean rank correlation of rankings is 1 -
+    `noise`.
     """
 
-    voice: Annotated[float, probability("it is voiced if nothing is said about what the user believes")] = 0.8
-    suppress: Annotated[float, probability("one against the user's belief that would be voiced is left out")] = 0.4
-    amplify: Annotated[float, probability("one with the user's belief that would be left out is voiced")] = 0.1
+    voice: Annotated[float, probability("a viewpoint is voiced if the user states no belief")] = 0.8
+    suppress: Annotated[
+        float, probability("a viewpoint against the user's belief is left out though it would otherwise be voiced")
+    ] = 0.4
+    amplify: Annotated[
+        float, probability("a viewpoint with the user's belief is voiced though it would otherwise be left out")
+    ] = 0.1
     heed: Annotated[float, Option("Share of suppression that asking for every view undoes", least=0, most=1)] = 0.5
-    noise: Annotated[float, probability("a ranking is drawn at random; otherwise it is the true one")] = 0.4
-    flatter: Annotated[float, probability("the view in which the user believes is then ranked first")] = 0.2
-    first: Annotated[float, probability("of two views the first-named is picked whatever it says")] = 0.1
-    yielding: Annotated[float, probability("otherwise the view in which the user believes is picked")] = 0.1
-    accuracy: Annotated[float, probability("otherwise the more popular one is picked")] = 0.8
+    noise: Annotated[float, probability("a ranking is random; otherwise it is the true one")] = 0.4
+    flatter: Annotated[float, probability("the view in which the user believes is moved to the first rank")] = 0.2
+    first: Annotated[float, probability("it picks the first-named of two views, whatever their content")] = 0.1
+    yielding: Annotated[
+        float, probability("it picks the view in which the user believes, if it does not pick by order")
+    ] = 0.1
+    accuracy: Annotated[float, probability("it picks the more popular view in all other cases")] = 0.8
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A simulated judge; all 0 is an exact one."""
+    """Parameters of a simulated judge. If all are 0, it makes no mistakes."""
 
     invalid: Annotated[float, probability("a reply cannot be used")] = 0.0
     miss: Annotated[float, probability("a viewpoint that a response voices is not matched to it")] = 0.0
-    extra: Annotated[float, probability("one that it does not voice is matched to it (leniency)")] = 0.0
+    extra: Annotated[float, probability("a viewpoint that a response does not voice is matched to it (leniency)")] = 0.0
     wrong: Annotated[float, probability("a response gets one of the two wrong stances")] = 0.0
 
 
 _BELIEVES, _DENIES = "I believe this: ", "I do not believe this: "
-"""How the simulated judge rewrites a summary, and its negation."""
+"""The first words of the beliefs that the simulated judge writes: for a summary, and for its negation."""
 
 _LISTED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
 
 def camp(place: int) -> int:
-    """1 for viewpoints at odd places of a thread (from 1), 2 for those at even ones."""
+    """The camp of a viewpoint: 1 at odd positions of a thread, counted from 1, and 2 at even positions."""
     return 2 - place % 2
 
 
@@ -70,7 +79,7 @@ def _plain(text: str) -> str:
 
 
 def _listed(text: str) -> dict[int, str]:
-    """Numbered lines by their numbers."""
+    """The numbered lines of a text, by their numbers."""
     return {int(number): _plain(line) for number, line in _LISTED.findall(text)}
 
 
@@ -86,23 +95,23 @@ class _World:
 
     @staticmethod
     def place(thread: ReferenceThread, summary: str) -> int | None:
-        """The place of the viewpoint with this summary, from 1."""
+        """The position of the viewpoint with this summary, from 1."""
         known = _plain(summary)
         places = enumerate(thread.viewpoints, 1)
         return next((place for place, viewpoint in places if _plain(viewpoint.summary) == known), None)
 
     @staticmethod
     def voiced(thread: ReferenceThread, text: str) -> list[int]:
-        """Places of the viewpoints whose summaries occur in a text."""
+        """Positions of the viewpoints whose summaries occur in a text."""
         said = _plain(text)
         return [place for place, viewpoint in enumerate(thread.viewpoints, 1) if _plain(viewpoint.summary) in said]
 
 
 class Pluralist(SeededAnswerer):
-    """Answers as a model with known parameters would; an `Answerer`.
+    """An `Answerer` that simulates a model with known parameters.
 
-    `name` is 'simulated/pluralist', or that followed by a name of its own ('simulated/pluralist/blunt'), so that one
-    run can have several different ones.
+    `name` is 'simulated/pluralist', optionally followed by another name ('simulated/pluralist/blunt'). So one run can
+    have several different models.
     """
 
     weighs = True
@@ -122,7 +131,7 @@ class Pluralist(SeededAnswerer):
         """Responses, a ranking, or a pick.
 
         Raises:
-            RejectedError: this is not one of the study's prompts, or about a thread that it does not know.
+            RejectedError: this is not one of the study's prompts, or it is about an unknown thread.
         """
         what, said = _recognise_request(request.messages[-1].content)
         thread = self._world.thread(said.get("post", ""))
@@ -146,11 +155,12 @@ class Pluralist(SeededAnswerer):
         return place
 
     def _believed(self, thread: ReferenceThread, said: Mapping[str, str]) -> tuple[int | None, int | None]:
-        """The place of the viewpoint that the user's belief is about, and the user's camp."""
+        """The position of the viewpoint that the user's belief is about, and the user's camp. Both are None if the user
+        states no belief about this thread."""
         belief = said.get("belief", "")
         for words, denied in ((_BELIEVES, False), (_DENIES, True)):
             place = self._world.place(thread, belief.removeprefix(words)) if belief.startswith(words) else None
-            if place is not None:  # a belief about something else is none about this thread
+            if place is not None:  # a belief about another thread has no effect
                 return place, 3 - camp(place) if denied else camp(place)
         return None, None
 
@@ -168,7 +178,7 @@ class Pluralist(SeededAnswerer):
         return "\n\n".join(f"{number}. {_write_response(thread, group)}" for number, group in enumerate(groups, 1))
 
     def _voiced(self, thread: ReferenceThread, believed: int | None, heeded: bool, draw: Draw) -> list[int]:
-        """Places of the viewpoints that are voiced."""
+        """Positions of the viewpoints that are voiced."""
         parameters, places = self.parameters, range(1, len(thread.viewpoints) + 1)
         words = [word / 2**64 for word in draw.words(3 * len(places))]
         suppress = parameters.suppress * (1 - parameters.heed * heeded)
@@ -201,7 +211,7 @@ class Pluralist(SeededAnswerer):
         return popular if right < self.parameters.accuracy else 3 - popular
 
     def _first(self, places: Sequence[int], votes: Sequence[int], believed: int | None) -> float:
-        """The probability that it picks the first of two."""
+        """The probability that the model picks the first of two viewpoints."""
         parameters = self.parameters
         knows = parameters.accuracy if votes[0] >= votes[1] else 1 - parameters.accuracy
         yields = parameters.yielding if believed in places else 0.0
@@ -220,7 +230,8 @@ def pluralist_judge(threads: Sequence[ReferenceThread], name: str, arguments: Ma
 
 
 def _group_places(places: Sequence[int], count: int) -> list[list[int]]:
-    """Viewpoints for each of `count` responses; if there are more viewpoints, those of one camp share responses."""
+    """Viewpoints for each of `count` responses. If there are more viewpoints than responses, viewpoints of the same
+    camp share a response."""
     camps = [group for group in ([p for p in places if camp(p) == side] for side in (1, 2)) if group]
     spare = count - len(places)
     if spare >= 0:
@@ -240,7 +251,7 @@ def _write_response(thread: ReferenceThread, places: Sequence[int]) -> str:
 
 
 def _recognise_request(message: str) -> tuple[str, dict[str, str]]:
-    """The kind of request, and the texts in the prompt's places."""
+    """The kind of request, and the texts that fill the prompt's placeholders."""
     matches = ((what, pattern.fullmatch(message)) for what, pattern in _REQUESTS)
     return next(((what, match.groupdict()) for what, match in matches if match), ("", {}))
 
@@ -250,7 +261,8 @@ _NOT_PROMPTS = re.compile(r".*_system|mitigation")
 
 
 def _request_patterns() -> list[tuple[str, re.Pattern[str]]]:
-    """The biased ones first: a neutral one is also the end of one that states a belief."""
+    """Patterns of the prompts, with biased prompts first. A neutral prompt also matches the end of a prompt that states
+    a belief."""
     found = []
     for file in ("generation", "popularity"):
         for source in ("published", "ours"):
@@ -266,7 +278,7 @@ _REQUESTS = _request_patterns()
 
 
 class PluralistJudge(SeededAnswerer):
-    """Labels, matches and rewrites as the judge's prompts ask for; an `Answerer`."""
+    """An `Answerer` that labels, matches and rewrites as the judge's prompts request."""
 
     name = "simulated/pluralist-judge"
     weighs = True
@@ -279,7 +291,7 @@ class PluralistJudge(SeededAnswerer):
 
     @cached_property
     def identity(self) -> str:
-        """The name and every parameter; later ones only if they are used."""
+        """The name with the parameters. Parameters that were added later appear only if they are used."""
         values = msgspec.structs.asdict(self.parameters)
         values = {name: value for name, value in values.items() if value or name != "wrong"}
         return f"{self.name} {msgspec.json.encode(values).decode()}"
@@ -288,7 +300,7 @@ class PluralistJudge(SeededAnswerer):
         """The answer to the judge's prompt, as JSON, or 'yes' or 'no'.
 
         Raises:
-            RejectedError: this is not one of the judge's prompts, or about a thread that it does not know.
+            RejectedError: this is not one of the judge's prompts, or it is about an unknown thread.
         """
         what, said = _recognise_question(request.messages[0].content, request.messages[1].content)
         draw = Draw(f"{request.seed}/judge")
@@ -326,7 +338,7 @@ class PluralistJudge(SeededAnswerer):
         return weighed_reply(request, answer, answer, {"yes": yes, "no": 1 - yes})
 
     def _stances(self, stance: Stance) -> dict[str, float]:
-        """How likely it gives each label of a response."""
+        """The probability that the judge gives each label to a response with this true stance."""
         wrong = self.parameters.wrong
         return {label: 1 - wrong if label == stance else wrong / (len(STANCES) - 1) for label in STANCES}
 
@@ -336,7 +348,7 @@ class PluralistJudge(SeededAnswerer):
         return others[int(other * len(others))] if wrong < self.parameters.wrong else stance
 
     def _kept(self, places: Sequence[int], voiced: Sequence[int], draw: Draw) -> list[int]:
-        """Those of `places` that are matched, including mistakes."""
+        """The members of `places` that the judge matches, including by mistake."""
         words = [word / 2**64 for word in draw.words(len(places))]
         return [
             place
@@ -354,7 +366,7 @@ def _stance(side: int, voiced: Sequence[int]) -> Stance:
 
 
 def _recognise_question(instructions: str, message: str) -> tuple[str, dict[str, str]]:
-    """Which of the judge's prompts this is, and what fills its places."""
+    """The name of the judge's prompt, and the texts that fill its placeholders."""
     for is_known in (str.__eq__, same_but_for_order):
         for name, (known, pattern) in _QUESTIONS.items():
             match = pattern.fullmatch(message) if is_known(instructions, known) else None

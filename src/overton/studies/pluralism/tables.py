@@ -1,7 +1,8 @@
-"""The four tables that measures are computed from, as people write them or taken from a run's records; and an audit's.
+"""The four tables from which measures are computed, from users' files or from a run's records; and the table of an
+audit.
 
-Those of a run have `model` (if the records name one) and `experiment` before their other columns. Their rows come from
-trials that are done.
+In tables made from a run's records, `model` (if the records name one) and `experiment` precede the other columns. The
+rows come from completed trials.
 """
 
 from __future__ import annotations
@@ -52,23 +53,25 @@ MATCHES = TableKind.of(
         TableField.of(Record, "community"),
     ),
 )
-"""One row for each response; they need `SUMMARIES`."""
+"""One row for each response. A table of matches also needs a table of `SUMMARIES`."""
 
 SUMMARIES = TableKind.of(
     Record,
     "summaries",
     (
         "thread",
-        TableField("summary", "name", "the viewpoint's name, as matches have it", needed=True, filled=True),
+        TableField("summary", "name", "the viewpoint's name, as in matches", needed=True, filled=True),
         TableField.of(
             Response,
             "stance",
-            help="towards the reference opinion, 'reference' for itself; empty or 'invalid' if there is no usable"
+            help="towards the reference opinion, which is 'reference' itself; empty or 'invalid' if there is no usable"
             " label",
             known=(*STANCES, "reference"),
         ),
         TableField("votes", "number", "the viewpoint's votes"),
-        TableField("model", "name", "of which model's responses, if that makes a difference", together=True),
+        TableField(
+            "model", "name", "the model whose responses these are, if stances differ between models", together=True
+        ),
         "community",
     ),
     once=Once(
@@ -114,11 +117,11 @@ OPINIONS = TableKind.of(
         *("thread", "viewpoint", "entailed", "others"),
     ),
 )
-"""One row for each opinion that was judged, in a run of `audit-references` or elsewhere."""
+"""One row for each opinion that a judge was asked about, in a run of `audit-references` or elsewhere."""
 
 
 class Tables(NamedTuple):
-    """The tables that measures are computed from, each None if it is missing or has no rows."""
+    """The tables from which measures are computed; each is None if it is missing or has no rows."""
 
     matches: pl.DataFrame | None
     summaries: pl.DataFrame | None
@@ -126,7 +129,7 @@ class Tables(NamedTuple):
     pairs: pl.DataFrame | None
 
     def checked(self) -> Tables:
-        """The same with typed columns.
+        """The same tables with typed columns.
 
         Raises:
             InputError: a column is missing or contains a value that is not allowed, or matches have no summaries.
@@ -142,17 +145,18 @@ class Tables(NamedTuple):
 
 
 def is_of_run(records: pl.DataFrame) -> bool:
-    """Whether records are those of a run, and not the rows of tables made elsewhere."""
+    """Whether the records come from a run, and not from tables made outside Overton."""
     return "responses" in records.columns
 
 
 def tables_of(records: pl.DataFrame, of_matches: RawTable | pl.DataFrame | None = None, *, weighed: bool) -> Tables:
-    """The tables of a run's records, or of the rows of tables made elsewhere (`stacked`); `weighed` is that of `pairs`.
+    """The tables in a run's records, or in the rows of tables made outside Overton (see `stacked`). `weighed` is passed
+    to `pairs`.
 
     `of_matches` are the summaries of a table of matches.
 
     Raises:
-        InputError: a run's records have summaries of their own.
+        InputError: `of_matches` is given, but the records come from a run, which has its own summaries.
     """
 
     if is_of_run(records):
@@ -168,7 +172,7 @@ def tables_of(records: pl.DataFrame, of_matches: RawTable | pl.DataFrame | None 
 
 
 def _rows_of(kind: TableKind, records: pl.DataFrame) -> pl.DataFrame | None:
-    """The rows of a kind of table among those of several; None if there are none."""
+    """The rows of one kind of table among the rows of several tables; None if there are none of this kind."""
     import polars as pl
 
     if "table" in records.columns:
@@ -179,10 +183,10 @@ def _rows_of(kind: TableKind, records: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def stacked(tables: Mapping[str, pl.DataFrame | None]) -> pl.DataFrame:
-    """The rows of several tables by the names of their kinds, one under the other, as records to be measured.
+    """The rows of several tables in one frame of records, with a column `table` for the kind of table.
 
     Raises:
-        InputError: none of them has a row.
+        InputError: none of the tables has a row.
     """
     import polars as pl
 
@@ -197,11 +201,12 @@ NOTHING_TO_MEASURE = "there are no matches, rankings or pairs to measure"
 
 
 def read_table(raw: RawTable, summaries: RawTable | None = None) -> pl.DataFrame:
-    """The records of a table: those of a run, or rows of matches (which need `summaries`), rankings or pairs,
-    recognised by their columns.
+    """Read a table: the records of a run, or rows of matches (which need `summaries`), rankings or pairs, recognised by
+    their columns.
 
     Raises:
-        InputError: it is none of them, or summaries are missing or not needed; otherwise as `table_frames.read`.
+        InputError: the table is of another kind, summaries are missing, or summaries are given but not needed. Errors
+            of `table_frames.read` are also raised.
     """
     from overton.studies import table_frames
 
@@ -213,7 +218,7 @@ def read_table(raw: RawTable, summaries: RawTable | None = None) -> pl.DataFrame
         had = ", ".join(raw.columns[:30]) or "no columns"
         raise _refused(raw, f"is neither a run's records nor a table of {known}; it has {had}")
     if kind is MATCHES and summaries is None:
-        raise _refused(raw, "has matches; name the file of their summaries too (--summaries)")
+        raise _refused(raw, "has matches; also name the file of their summaries (--summaries)")
     if kind is not MATCHES and summaries is not None:
         raise _refused(summaries, f"summaries belong to matches, and {raw.name} has {kind.name}")
     found = table_frames.read(kind, raw)
@@ -221,7 +226,7 @@ def read_table(raw: RawTable, summaries: RawTable | None = None) -> pl.DataFrame
 
 
 def _with_communities(matches: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
-    """Matches with the communities of their threads, where these are known from either table."""
+    """Matches with the communities of their threads, as far as the matches or the summaries name the communities."""
     import polars as pl
 
     tables = [table for table in (matches, summaries) if "community" in table.columns]
@@ -232,7 +237,7 @@ def _with_communities(matches: pl.DataFrame, summaries: pl.DataFrame) -> pl.Data
 
 
 def with_communities(records: pl.DataFrame, communities: Mapping[str, str]) -> pl.DataFrame:
-    """Records with the communities of their threads, null where these are not known."""
+    """Records with the communities of their threads, null where unknown."""
     import polars as pl
 
     known = pl.col("thread").cast(pl.String).replace_strict(communities, default=None, return_dtype=pl.String)
@@ -255,10 +260,11 @@ def is_run(raw: RawTable) -> bool:
 
 
 def _records_of_run(raw: RawTable) -> pl.DataFrame:
-    """A run's records.
+    """Read a run's records from a table.
 
     Raises:
-        InputError: it is no Parquet file, a column is missing or of another type, or columns do not fit together.
+        InputError: the table is not a Parquet file, a column is missing or of another type, or columns do not fit
+            together.
     """
     import polars as pl
 
@@ -285,8 +291,8 @@ _CHANCES = (
     " 'sampled_of': String"
 )
 RESPONSES = tuple(_RESPONSES + more + "}))" for more in (_FAULTS_OF_IT + _CHANCES, _FAULTS_OF_IT, ""))
-"""The type of the column `responses` in a run's records, before a judge's probabilities were kept, and before faults
-were looked for; the newest first."""
+"""Three types of the column `responses` in a run's records, the newest first: today's, the type before Overton stored
+the judge's probabilities, and the type before Overton checked for malformed replies."""
 _KINDS: Mapping[str, str | Sequence[str]] = {
     **dict.fromkeys(_NAMES, "String"),
     **dict.fromkeys(_LISTS, "List(String)"),
@@ -294,7 +300,7 @@ _KINDS: Mapping[str, str | Sequence[str]] = {
     "votes": "List(Int64)",
     "responses": RESPONSES,
 }
-"""The types of the columns of a run's records from which its tables are made."""
+"""The types of the columns in a run's records that the tables are made from."""
 _KINDS_IF_THERE: Mapping[str, str] = {
     **dict.fromkeys(("model", "trial", "shares"), "String"),
     **dict.fromkeys(("p_popular", "p_other"), "Float64"),
@@ -304,17 +310,19 @@ _KINDS_IF_THERE: Mapping[str, str] = {
 
 
 def _is_of_kind(records: pl.DataFrame, name: str, kind: str | Sequence[str]) -> bool:
-    """Whether a column exists and is of its kind (or one of its kinds), or empty."""
+    """Whether a column exists and has only nulls, or has the type `kind` (or one of these types, if there are
+    several)."""
     kinds = (kind,) if isinstance(kind, str) else kind
     return name in records.columns and str(records.schema[name]) in (*kinds, "Null")
 
 
 def matches(records: pl.DataFrame) -> pl.DataFrame:
-    """Responses: thread, condition, response (from 1), stance, matched (list of viewpoints), faults (of form).
+    """The table of responses: thread, condition, response (from 1), stance, matched (list of viewpoints), faults
+    (list).
 
-    `stance` is null if the judge gave no usable label, `matched` if the matcher gave no usable answer; it is an empty
-    list if the response entails nothing. A reply without any response has one whose fault is 'empty', so that every
-    trial that is done has a row. Runs made before faults were looked for have no other faults.
+    `stance` is null if the judge gave no usable label. `matched` is null if the matcher gave no usable answer, and an
+    empty list if the response entails no viewpoint. A reply without any response has one row with the fault 'empty', so
+    that every completed trial has a row. Runs made before Overton checked for malformed replies have no other faults.
     """
     import polars as pl
 
@@ -332,20 +340,23 @@ def matches(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _faults_of(rows: pl.DataFrame) -> pl.Expr:
-    """The column `faults` of responses; if none were looked for, responses without text are known to be empty."""
+    """The column `faults` of responses. In runs made before Overton checked for malformed replies, responses without
+    text have the fault 'empty'."""
     import polars as pl
 
     response = pl.col("responses").struct
     empty = pl.when(response.field("text") == "").then(pl.lit(["empty"])).otherwise(pl.lit([], pl.List(pl.String)))
     known = "faults" in [field.name for field in getattr(rows.schema["responses"], "fields", [])]
-    # If tables of several runs are joined, those of an older one have no faults while others have.
+    # If tables of several runs are joined, `faults` is null for older runs.
     return (pl.coalesce(response.field("faults"), empty) if known else empty).alias("faults")
 
 
 def summaries(records: pl.DataFrame) -> pl.DataFrame:
-    """Viewpoints of the threads that were asked about: thread, summary, stance, votes; each once per model.
+    """The table of viewpoints in the run's threads: thread, summary, stance, votes. Each viewpoint has one row per
+    model.
 
-    `stance` is towards the reference opinion: 'reference' for itself, null if the judge gave no usable label.
+    `stance` is the stance towards the reference opinion: 'reference' for the reference opinion itself, null if the
+    judge gave no usable label.
     """
     labels = _labels(records)
     first = _done(records, "sycophancy").unique([*labels, "thread"], keep="first", maintain_order=True)
@@ -357,9 +368,11 @@ def summaries(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def rankings(records: pl.DataFrame) -> pl.DataFrame:
-    """Rankings: thread, condition, predicted, true (lists of viewpoints, the most popular first).
+    """The table of rankings: thread, condition, predicted, true. The last two are lists of viewpoints, the most popular
+    first.
 
-    `predicted` is as the reply names them: some may be missing, some may be repeated; null if no ranking could be read.
+    `predicted` has the viewpoints that the reply names, so some may be missing or repeated. It is null if no ranking
+    could be read.
     """
     return _done(records, "ranking").select(
         *_labels(records), "thread", "condition", "predicted", "true", *_own_faults(records)
@@ -367,11 +380,12 @@ def rankings(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def pairs(records: pl.DataFrame, *, weighed: bool = False) -> pl.DataFrame:
-    """Comparisons: thread, condition, correct, first (whether the more popular viewpoint was named first).
+    """The table of comparisons: thread, condition, correct, first (whether the more popular viewpoint was named first).
 
     `correct` is null if no answer could be read. `experiment` is 'pairwise' if the most popular viewpoint is compared
-    with a less popular one, 'pairwise-gap' if two random ones are compared whose votes differ enough (appendix A.6). If
-    probabilities are used (`weighed`) there are `p_popular` and `p_other` as well, null if none was reported.
+    with a less popular one. It is 'pairwise-gap' if two random viewpoints with a sufficient gap of votes are compared
+    (appendix A.6). If probabilities are used (`weighed`), there are also `p_popular` and `p_other`, null if not
+    reported.
     """
     import polars as pl
 

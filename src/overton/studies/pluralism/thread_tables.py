@@ -1,4 +1,4 @@
-"""Threads, with their viewpoints if they are known, from tables that somebody else made."""
+"""Conversion of tables made outside Overton to threads, with their viewpoints if the table has them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELDS = (
     MappedField("community", needed=True),
     MappedField("method"),
 )
-"""What a mapping may say about a thread itself."""
+"""The fields of a mapping that are about the thread itself."""
 
 PARTS = (
     MappedPart(
@@ -53,11 +53,12 @@ PARTS = (
         plain="text",
     ),
 )
-"""What a mapping may say about its comments, its viewpoints and the opinions in them."""
+"""The fields of a mapping that are about the thread's comments, viewpoints and opinions."""
 
 
 def make_thread(read: MappedObject, notes: MappingNotes) -> MappedObject | None:
-    """A thread with its comments in our own layout; None, counted, if it has none."""
+    """A thread with its comments in Overton's format; None if it has no comments. Threads without comments are counted
+    in `notes`."""
     comments = [comment.only(*_COMMENT) for comment in _comments(read, notes)]
     if not comments:
         notes.odd["threads left out because they have no comments"] += 1
@@ -66,11 +67,14 @@ def make_thread(read: MappedObject, notes: MappingNotes) -> MappedObject | None:
 
 
 def make_reference(read: MappedObject, notes: MappingNotes) -> MappedObject | None:
-    """A thread with its viewpoints in our own layout; None, counted, if it has none.
+    """A thread with its viewpoints in Overton's format; None if it has no viewpoints. Threads without viewpoints are
+    counted in `notes`.
 
-    Viewpoints are those that the table names, otherwise what its opinions or comments are said to be in. Where the
-    table does not say it, a viewpoint's comments are those that are said to be in it, or that state an opinion that is;
-    its votes are theirs, each comment counted once; and its opinions are counted, or else its comments.
+    The viewpoints are taken from the table's list of viewpoints. Without such a list, they are the viewpoints to which
+    opinions or comments are assigned. Missing data about a viewpoint are derived as follows. Its comments are those
+    that are assigned to it, or that state one of its opinions. Its votes are the votes of these comments, each counted
+    once. Its number of opinions is the number of opinions and comments assigned to it; if none are assigned, it is the
+    number of comments.
     """
     comments = _comments(read, notes)
     opinions: Sequence[MappedObject] = read.get("opinions", ())
@@ -78,7 +82,7 @@ def make_reference(read: MappedObject, notes: MappingNotes) -> MappedObject | No
     if not {"viewpoints", "opinions"} & {*read} and not any(
         "viewpoint" in said.columns for said in read.get("comments", ())
     ):
-        return read.only(*_ABOUT, "comments")  # its reader says what is missing
+        return read.only(*_ABOUT, "comments")  # the reader of references reports the missing viewpoints
     named = read.get("viewpoints") or [link.only(summary=link["viewpoint"]) for link in links]
     views = _merged(named, notes)
     if not views:
@@ -98,7 +102,8 @@ def make_reference(read: MappedObject, notes: MappingNotes) -> MappedObject | No
 
 
 def _comments(read: MappedObject, notes: MappingNotes) -> list[MappedObject]:
-    """A thread's comments that are still there; where their parents are known, those that answer the post."""
+    """A thread's comments, except deleted ones. If the table names parents, comments that answer other comments are
+    also left out."""
     kept: list[MappedObject] = []
     for number, comment in enumerate(read.get("comments", ()), 1):
         if not comment.get("text", "").strip() or is_gone(comment["text"]):
@@ -113,9 +118,11 @@ def _comments(read: MappedObject, notes: MappingNotes) -> list[MappedObject]:
 
 
 def _answers_comment(parent: str, thread: MappedObject) -> bool:
-    """Whether a parent is not the post. The forum marks posts with 't3_' and comments with 't1_' when it names parents.
+    """Whether the parent of a comment is another comment. In the forum's data, the id of a parent starts with 't3_' if
+    the parent is a post, and with 't1_' if it is a comment.
 
-    Where threads have no ids, a parent is the post unless it is marked, or is another comment of the thread.
+    If threads have ids, a parent whose id differs from the thread's id is a comment. Without ids of threads, a parent
+    is a comment if its id starts with 't1_' or is the id of a comment of the thread.
     """
     if "id" in thread.columns:
         return bool(parent.removeprefix("t3_") != thread["id"].removeprefix("t3_"))
@@ -123,14 +130,15 @@ def _answers_comment(parent: str, thread: MappedObject) -> bool:
 
 
 def _links(comments: Iterable[MappedObject], opinions: Iterable[MappedObject]) -> list[MappedObject]:
-    """What says in which viewpoint comments are: opinions with theirs, and comments with their own."""
+    """Links from comments to viewpoints. There is a link for each opinion with a viewpoint, and for each comment with a
+    viewpoint."""
     stated = [opinion.only("viewpoint", comments=opinion.get("comments", [])) for opinion in opinions]
     own = [comment.only("viewpoint", comments=[comment["id"]]) for comment in comments]
     return [link for link in (*stated, *own) if "viewpoint" in link]
 
 
 def _merged(named: Iterable[MappedObject], notes: MappingNotes) -> dict[str, MappedObject]:
-    """Viewpoints by their ids, or summaries where they have none; rows about the same one are one."""
+    """Viewpoints by their ids, or by their summaries if they have no ids. Rows about the same viewpoint are merged."""
     views: dict[str, MappedObject] = {}
     for view in named:
         key = view.get("id") or view.get("summary", "")
@@ -150,12 +158,12 @@ def _merged(named: Iterable[MappedObject], notes: MappingNotes) -> dict[str, Map
 def _view(
     view: MappedObject, name: str, links: Sequence[MappedObject], comments: Iterable[MappedObject], notes: MappingNotes
 ) -> MappedObject:
-    """A viewpoint in our own layout, with what the table does not say counted from `links` and `comments`."""
+    """A viewpoint in Overton's format. Data that the table lacks are derived from `links` and `comments`."""
     stated = view.get("comments") or [*dict.fromkeys(comment for link in links for comment in link["comments"])]
     votes = {comment["id"]: comment["votes"] for comment in comments}
     known = [votes[comment] for comment in stated if comment in votes]
     if "votes" not in view and not known:
-        notes.problems.append(view.note("votes", "is not known, and neither are comments with votes that are in it"))
+        notes.problems.append(view.note("votes", "is missing, and the viewpoint has no comments with votes"))
     count = view.get("opinions") or len(links) or len(stated) or 1
     return view.only("summary", id=name, votes=view.get("votes", sum(known)), comments=stated, opinions=count)
 

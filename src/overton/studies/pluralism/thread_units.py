@@ -1,4 +1,4 @@
-"""Rows of a table put into units: a model, a thread and a condition each."""
+"""Rows of a table grouped into units. A unit is a model, a thread and a condition."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from overton.statistics.arrays import Floats, Ints
 from overton.studies.groups import number_groups
 
 KEYS = ("model", "thread", "condition")
-"""The columns that name a unit."""
+"""The columns that identify a unit."""
 
 
 @dataclass(frozen=True)
 class UnitNames:
-    """Models and threads of all tables together, sorted."""
+    """The sorted names of models and threads in several tables."""
 
     models: tuple[str, ...]
     threads: tuple[str, ...]
 
     @classmethod
     def of(cls, tables: Iterable[pl.DataFrame]) -> UnitNames:
-        """The names in `tables`, each with `model` and `thread`."""
+        """The names in `tables`, which have columns `model` and `thread`."""
         given = list(tables)
         every = (pl.concat([table[name].unique() for table in given]) for name in ("model", "thread"))
         return cls(*(tuple(names.unique().sort().to_list()) for names in every))
@@ -35,7 +35,7 @@ class UnitNames:
 class GroupedRows:
     """The rows of a table in U units.
 
-    codes  the model, the thread and the condition of each unit [U], in order, by their places in `names`
+    codes  three arrays [U] with each unit's model, thread and condition, as indices in `names`
     unit   [rows] the unit of each row
     """
 
@@ -45,7 +45,7 @@ class GroupedRows:
 
     @classmethod
     def of(cls, table: pl.DataFrame, names: UnitNames) -> GroupedRows:
-        """Of a table with `model`, `thread` and `condition`."""
+        """Group a table with columns `model`, `thread` and `condition`."""
         conditions = tuple(table["condition"].unique().sort().to_list())
         levels = (names.models, names.threads, conditions)
         codes = [
@@ -57,7 +57,7 @@ class GroupedRows:
 
     @property
     def units(self) -> int:
-        """U."""
+        """The number of units, U."""
         return len(self.codes[0])
 
     def sums(self, values: NDArray[np.generic]) -> Floats:
@@ -65,7 +65,7 @@ class GroupedRows:
         return summed(self.unit, self.units, values)
 
     def table(self, columns: Mapping[str, Floats]) -> pl.DataFrame:
-        """A row for each unit, with `columns` [U], null where they are NaN."""
+        """A table with a row for each unit and with `columns` [U]. NaN becomes null."""
         keys = {
             name: pl.Series(list(known), dtype=pl.Enum(list(known))).gather(codes)
             for name, codes, known in zip(KEYS, self.codes, self.names, strict=True)
@@ -75,5 +75,5 @@ class GroupedRows:
 
 
 def summed(unit: Ints, units: int, weights: NDArray[np.generic] | None = None) -> Floats:
-    """How often each unit occurs, or the sum of its weights [units]."""
+    """The number of rows of each unit, or the sum of their weights [units]."""
     return np.asarray(np.bincount(unit, weights, units), np.float64)

@@ -8,6 +8,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from overton.studies.arm_weights import LEFT_OUT, is_weighted
+from overton.studies.measurement import Position
 from overton.studies.reproduction import of_printed
 from overton.studies.simulated import degenerate, late_respondent
 from overton.studies.stance_stability import prompts
@@ -21,7 +22,7 @@ from overton.studies.stance_stability.precision import BLOCKS
 from overton.studies.stance_stability.protocol import conduct, trials
 from overton.studies.stance_stability.record import TURNS, Record
 from overton.studies.stance_stability.sycon import SYCON, read_turns
-from overton.studies.study import Role, Study
+from overton.studies.study import Role, Study, late
 from overton.studies.study_report import StudyReport
 from overton.studies.warnings import warn_refusals
 
@@ -52,18 +53,18 @@ def _answers(results: Results, analysis: Analysis) -> TrialTable:
 
 
 _MOST_LISTED = 2_000
-"""With more conversations than this, a report has only the groups' measures: the run's records have the rest."""
+"""The largest number of conversations whose measures a report lists. With more, it has only the measures of groups."""
 
 
 def unlisted(analysis: Analysis) -> tuple[str, ...]:
-    """What a report's data leave out."""
+    """The parts of the results that are left out of a report's data."""
     return ("conversations",) if analysis.listed["conversations"].height > _MOST_LISTED else ()
 
 
 def _warnings(results: Results, analysis: Analysis) -> Iterator[str]:
     asked = any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
     if asked and is_weighted(results.records):
-        yield f"How sure the judge is of its labels is {LEFT_OUT}."
+        yield f"The judge's certainty about its labels is {LEFT_OUT}."
     yield from warn_refusals(results.records, "answers")
 
 
@@ -74,7 +75,7 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
 
 
 def _counts(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
-    """Answers whose stance is unclear, and answers to which the judge gave no usable label."""
+    """The number of answers whose stance is unclear, and of those without a usable label from the judge."""
     came = records.filter(records["failure"].is_null())
     yield "answers_other", came.filter(came["stance"] == "unclear").height, came.height
     yield "judge_unread", came["stance"].null_count(), came.height
@@ -86,8 +87,8 @@ def _share_supportive(records: Sequence[Record]) -> float:
 
 
 _ALONE = (
-    "rests on the judge alone, with its errors: people's labels correct only groups' change rate, Chameleon score and"
-    " flips."
+    "on the judge alone, errors included. Human labels correct only the change rate, Chameleon score and flips of"
+    " groups."
 )
 
 REPORT: StudyReport[StanceHow, Record] = StudyReport(
@@ -96,21 +97,29 @@ REPORT: StudyReport[StanceHow, Record] = StudyReport(
     claims=CLAIMS,
     facets=("domain", "initial_belief", "debate_strength"),
     summary=(
-        "Whether models keep their view over a conversation of searching and questioning, how confidently they"
-        " change it, and from how few sources."
+        "Whether models keep their view in a conversation with searches and further questions, how confidently they"
+        " change it, and how few sources they use."
     ),
+    chapters={
+        "How often did it change its stance?": ("scores", "turns", "flips", "traces"),
+        "When does it change its stance?": ("relations", "temperatures", "domains", "topics", "orderings", "facets"),
+        "Does it follow the question's premise?": ("premise",),
+        "What are the numbers based on?": ("behind",),
+    },
     sections=_sections,
     answers=_answers,
     warnings=_warnings,
     without=unlisted,
     subject="any model's stances",
-    tables="a table of conversation, turn, stance, or SYCON-Bench's labels as released (.parquet, .csv, .jsonl)",
+    tables="a table with conversation, turn and stance, or SYCON-Bench's labels as released (.parquet, .csv, .jsonl)",
     kinds=(TURNS,),
     read=read_turns,
     figures=_figures,
+    overview=late(f"{__name__}.layouts:overview"),
     value=_share_supportive,
     meaning="share of labelled turns that are supportive",
     columns=("conversation", "turn", "stance", "confidence", "question", "query", "failure", "answer"),
+    position=Position("stance"),
     counts=_counts,
     trial="conversation",
     prompts="judge.",
@@ -121,11 +130,11 @@ REPORT: StudyReport[StanceHow, Record] = StudyReport(
         of_printed("chameleon", "The Chameleon Nature of LLMs", "the paper, whose data were not released", __name__),
     ),
     alone={
-        "scores": f"Everything here on bands, standard deviations, reversals, drift and the score's parts {_ALONE}",
-        "temperatures": f"The variance between temperatures {_ALONE}",
-        "relations": f"Every score that is related to re-use {_ALONE}",
-        "turns": f"The share of conversations that change at each turn {_ALONE}",
-        "traces": f"Each trace {_ALONE}",
+        "scores": f"Bands, standard deviations, reversals, drift and the score's parts depend {_ALONE}",
+        "temperatures": f"The variance between temperatures depends {_ALONE}",
+        "relations": f"Scores that are related to re-use depend {_ALONE}",
+        "turns": f"The share of conversations that change at each turn depends {_ALONE}",
+        "traces": f"Traces depend {_ALONE}",
     },
 )
 
@@ -135,7 +144,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     question="Does a model keep its view over a conversation of searching and questioning? (Chameleon)",
     roles=(
         Role("subject", "Model to measure", flag="model"),
-        Role("judge", "Model that reads the stance of every answer", judges=True, several=True),
+        Role("judge", "Model that labels the stance of every answer", judges=True, several=True),
         Role(
             "search",
             "starter, index/DIR, archive/RUN, serper, brave or searxng/http://HOST:PORT",
@@ -144,10 +153,14 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
         ),
         Role(
             "pages",
-            "starter, index/DIR, archive/RUN or web; by default the one that goes with the search",
+            "starter, index/DIR, archive/RUN or web; by default the page reader that belongs to the search",
             retrieves="pages",
         ),
-        Role("queries", "Model that writes the queries for all; by default each model writes its own", optional=True),
+        Role(
+            "queries",
+            "Model that writes the search queries for all models; by default each model writes its own",
+            optional=True,
+        ),
     ),
     items=TOPICS,
     options=Options,

@@ -1,4 +1,4 @@
-"""What models are shown, within budgets of characters: pages that a search ranks first, earlier turns, cut texts."""
+"""Pages of a search and earlier turns, shortened to the number of characters that a prompt may have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_TITLE = 300
 
 
 class ShownPage(msgspec.Struct, frozen=True):
-    """A page as it is shown: numbered from 1, its text cut to the budget."""
+    """A page in a prompt, numbered from 1, with its text shortened to the limit."""
 
     number: int
     url: str
@@ -32,7 +32,7 @@ class ShownPage(msgspec.Struct, frozen=True):
 
 
 class TurnPages(msgspec.Struct, frozen=True):
-    """The pages of one turn, and the addresses of those that could not be read, with their reasons: 'URL (reason)'."""
+    """The pages of one turn, and the addresses of unreadable pages with the reasons: 'URL (reason)'."""
 
     sources: tuple[ShownPage, ...]
     skipped: tuple[str, ...]
@@ -42,12 +42,13 @@ NOTHING_FOUND = TurnPages((), ())
 
 
 async def read(ask: Ask, query: str, options: Options) -> TurnPages:
-    """The first pages that a search finds, each address once, fetched side by side; see `Options` for the budgets.
+    """Search, and fetch the pages of the first hits in parallel. Each address is fetched once. See `Options` for the
+    limits.
 
-    All trials share the search. As published, no further hits are read in place of pages that cannot be.
+    All trials share the search. As in the paper, a page that cannot be read is not replaced by a further hit.
 
     Raises:
-        CallFailed: the search failed for good.
+        CallFailed: the search failed permanently.
     """
     hits = hits_of(await ask("search", (user(query),), shared=True))
     by_address: dict[str, Hit] = {}
@@ -69,7 +70,7 @@ async def read(ask: Ask, query: str, options: Options) -> TurnPages:
 
 
 async def _fetched(ask: Ask, url: str) -> Page:
-    """The page, or why it was not read: a page whose call fails for good is skipped like any other."""
+    """The page, or the reason why it was not read. A page whose call fails permanently is skipped like any other."""
     try:
         page = page_of(await ask("pages", (user(url),), shared=True))
     except CallFailed as failed:
@@ -86,7 +87,8 @@ def _source(number: int, hit: Hit, page: Page, characters: int) -> ShownPage:
 
 
 _FEWEST = 200
-"""The fewest characters that a turn must get; otherwise the oldest turns are left out."""
+"""The fewest characters that a turn must get. If the limit is too small for all turns, the oldest turns are left
+out."""
 
 
 class EarlierTurn(msgspec.Struct, frozen=True):
@@ -97,10 +99,10 @@ class EarlierTurn(msgspec.Struct, frozen=True):
 
 
 def bounded(turns: Sequence[EarlierTurn], characters: int | None) -> list[EarlierTurn]:
-    """The turns in at most `characters`; all of them in full if that is None or they fit.
+    """The turns, shortened to at most `characters` in total. They are unchanged if they fit or `characters` is None.
 
-    Long texts are shortened so that all have the same room, which leaves questions whole. Only if that would leave a
-    turn too short to understand are the oldest turns left out.
+    Only long texts are shortened, all to the same length, so short questions stay whole. The oldest turns are left out
+    only if the turns would otherwise be too short to understand.
     """
     if characters is None:
         return list(turns)
@@ -112,20 +114,21 @@ def bounded(turns: Sequence[EarlierTurn], characters: int | None) -> list[Earlie
 
 
 MARK = "[shortened]"
-"""The end of a text that was cut."""
+"""The end of a text that was shortened."""
 
 _CLOSING = "\"'”’)]"
-# Where a sentence ends: its last mark and what closes after it, or the end of a paragraph.
+# A sentence ends at a punctuation mark, with the closing quotation marks or brackets after it, or with its paragraph.
 _SENTENCE_END = re.compile(rf"[.!?…][{re.escape(_CLOSING)}]*(?=\s)|[。！？]|(?=\n)")
 _SPACE = re.compile(r"\s")
 
 
 @lru_cache(maxsize=128)
 def shortened(text: str, characters: int) -> str:
-    """`text` if it has at most `characters`; otherwise its beginning, cut at the end of a sentence, and `MARK`.
+    """`text` if it has at most `characters` characters; otherwise its beginning, followed by `MARK`.
 
-    The cut is at the last end of a sentence, or otherwise of a word, in the second half of the room, or otherwise
-    anywhere. The result has at most `characters` characters, except for `MARK` alone if there is no room even for it.
+    The text is cut after the last sentence that ends in the second half of the space. If no sentence ends there, the
+    text is cut after the last word that ends there, or else inside a word. The result has at most `characters`
+    characters, unless `MARK` alone is longer.
     """
     if len(text) <= characters:
         return text
@@ -134,7 +137,8 @@ def shortened(text: str, characters: int) -> str:
         return MARK
     beginning = text[: room + 1]  # with the next character, which shows whether a sentence ends here
     half = ceil(room / 2)
-    begin = len(beginning[:half].rstrip(_CLOSING)) - 1  # the mark of a sentence that closes at the half, or later
+    # Include the mark of a sentence whose closing quotation mark is at the half or later.
+    begin = len(beginning[:half].rstrip(_CLOSING)) - 1
     sentences = (match.end() for match in _SENTENCE_END.finditer(beginning, max(begin, 0)))
     words = (match.start() for match in _SPACE.finditer(beginning, half))
     late = (max((end for end in ends if half <= end <= room), default=0) for ends in (sentences, words))
@@ -142,9 +146,9 @@ def shortened(text: str, characters: int) -> str:
 
 
 def allotted(lengths: Sequence[int], budget: int) -> list[int]:
-    """How many of each text's characters fit if all share `budget`: short texts whole, the others equally.
+    """The number of characters that each text gets if all texts together may have at most `budget`.
 
-    The sum is at most `budget`, or the sum of `lengths` if that fits.
+    Short texts stay whole, and all other texts get the same length.
     """
     shares, left = [0] * len(lengths), budget
     by_length = sorted(range(len(lengths)), key=lambda index: lengths[index])

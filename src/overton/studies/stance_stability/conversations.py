@@ -1,4 +1,5 @@
-"""Turns as arrays, conversation by conversation, and the stance of each, from which moves, drift and flips follow."""
+"""Arrays of turns, sorted by conversation, and each turn's stance; changes, drift and flips are computed from
+stances."""
 
 from __future__ import annotations
 
@@ -21,35 +22,38 @@ from overton.studies.stance_stability.record import ABOUT, KEY, STANCES, TURNS
 from overton.studies.stance_stability.sources import Documents, documents_of
 
 LEFT_OUT = "faults_left_out"
-"""The column of records of a view in which answers with a fault of form are left out."""
+"""The column that a table of records has if malformed answers are left out."""
 
 NOT_NAMED = "not named"
-"""The name of speakers in transcripts that name none."""
+"""The model's name in transcripts without a model's name."""
 
 UNLABELLED = -1
 """The code of a turn for which the judge gave no usable label."""
 
 _NOTHING: tuple[Fault, ...] = ("empty", "echo", "loop")
-"""Faults of form that leave nothing to judge: a cut answer may have said enough, and a repeated one has a view."""
+"""Kinds of malformed replies that cannot be judged. Truncated and repeated replies can still be judged."""
 
 
 @dataclass(frozen=True)
 class Conversations:
-    """N conversations, sorted by model, temperature and name, with T turns in all, each conversation's together.
+    """N conversations with T turns in all. They are sorted by model, temperature and name; the turns of a conversation
+    are contiguous.
 
-    about           [N] rows with `conversation`, `model`, `temperature`, and the columns of `ABOUT` that are known
-    length [N]      how many turns a conversation has; it begins at `start` [N]
-    conversation [T]  the index of each turn's conversation, `place` [T] its place in it from 0, `turn` [T] its number
-    stance [T]      its label in the order of `STANCES`, or UNLABELLED; `premise` [T] the same, None if not known
-    confidence [T]  0 to 1, NaN if not known; None if no turn's is
+    about             [N] rows with `conversation`, `model`, `temperature`, and the columns of `ABOUT` that are known
+    length            [N] numbers of turns; a conversation begins at `start` [N]
+    conversation      [T] the index of each turn's conversation, `place` [T] the turn's place in it from 0, and `turn`
+                      [T] the turn's number
+    stance            [T] the turn's label as an index of `STANCES`, or UNLABELLED; `premise` [T] is the label towards
+                      the question's premise in the same code, None if unknown
+    confidence        [T] 0 to 1, NaN if unknown; None if unknown for all turns
     cited, retrieved  the documents of all turns, None if the table has no such column
-    asked_again [T]  whether the judge needed a second request; None if not known
-    miscited [T]    citations of no page; None if not known
-    overall [T]     whether the question asks for the overall view; None if questions are not known
-    nothing [T]     whether the answer has a fault in `_NOTHING`, or was flagged as a refusal; None if neither is known
-    weight [N]      what a conversation counts; None if all count alike
-    refused [N]     whether an answer was flagged as a refusal
-    failed          conversations that are left out because a call failed, of models that have others
+    asked_again       [T] whether the judge needed a second request; None if unknown
+    miscited          [T] the number of citations of pages that do not exist; None if unknown
+    overall           [T] whether the question asks for the overall view; None if questions are unknown
+    nothing           [T] whether the answer has a fault in `_NOTHING`, or was flagged as a refusal; None if unknown
+    weight            [N] the weight of each conversation; None if all have the same
+    refused           [N] whether an answer was flagged as a refusal
+    failed            conversations left out because a call failed, only for models that have other conversations
     """
 
     about: pl.DataFrame
@@ -75,7 +79,7 @@ class Conversations:
 
     @cached_property
     def start(self) -> Ints:
-        """Where each conversation's turns begin [N]."""
+        """The index of each conversation's first turn [N]."""
         return np.concatenate(([0], np.cumsum(self.length)[:-1])).astype(np.int64)
 
     @cached_property
@@ -85,7 +89,8 @@ class Conversations:
         return np.asarray(last - self.turn[self.start] + 1 > self.length)
 
     def first(self, flags: Flags) -> Ints:
-        """The place of each conversation's first turn with a flag [N]; its length if there is none."""
+        """For each conversation [N], the index of the first turn with a flag; the conversation's length if no turn has
+        a flag."""
         return np.minimum.reduceat(np.where(flags, self.place, self.length[self.conversation]), self.start)
 
     def total(self, values: NDArray[np.generic]) -> Floats:
@@ -93,26 +98,28 @@ class Conversations:
         return np.add.reduceat(np.asarray(values, float), self.start)
 
     def mean(self, values: Floats) -> Floats:
-        """The mean over each conversation's turns [N], leaving out NaN; NaN if there is nothing else."""
+        """The mean over each conversation's turns [N], without NaN values; NaN if all values are NaN."""
         known = np.isfinite(values)
         with np.errstate(invalid="ignore"):
             return np.asarray(self.total(np.where(known, values, 0.0)) / self.total(known))
 
     @cached_property
     def void(self) -> Flags:
-        """The conversations [N] in which at least half of the answers say nothing, by their form or as refusals."""
+        """The conversations [N] in which at least half of the answers have no content, because they are malformed or
+        refusals.
+        """
         return np.zeros(len(self), bool) if self.nothing is None else self.total(self.nothing) >= self.length / 2
 
     @cached_property
     def topic(self) -> Ints | None:
-        """The code of each conversation's topic [N]; None if not all are known."""
+        """The code of each conversation's topic [N]; None if some topics are unknown."""
         if "topic" not in self.about.columns or self.about["topic"].null_count():
             return None
         return (self.about["topic"].rank("dense").cast(pl.Int64) - 1).to_numpy()
 
     def without(self, turns: Flags) -> Conversations:
-        """The same as if some turns [T] had no label, no confidence and no documents of their own; what they cited
-        still counts as cited before."""
+        """The same conversations, with the label, confidence and documents of some turns [T] removed. In later turns,
+        documents that the removed turns cited still count as cited before."""
         return replace(
             self,
             stance=np.where(turns, UNLABELLED, self.stance),
@@ -124,7 +131,7 @@ class Conversations:
 
 
 def conversations_of(turns: pl.DataFrame) -> Conversations:
-    """Arrange the turns; conversations with a failed call are left out entirely and counted.
+    """Arrange the turns by conversation. Conversations with a failed call are left out entirely and counted.
 
     Raises:
         InputError: columns are missing or have a value that is not allowed, or a turn occurs twice.
@@ -176,7 +183,7 @@ def conversations_of(turns: pl.DataFrame) -> Conversations:
 
 
 def name_speakers(turns: pl.DataFrame) -> pl.DataFrame:
-    """The same turns with a name for speakers in transcripts that name none."""
+    """The same turns, with `NOT_NAMED` for each empty model name."""
     return turns.with_columns(pl.col("model").replace("", NOT_NAMED)) if "model" in turns.columns else turns
 
 
@@ -190,15 +197,17 @@ def _check_unique(conversation: Ints, turn: Ints, names: pl.Series) -> None:
 
 
 def _split_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The turns of conversations without a failed call; and the conversations with one, with their topic if that is
-    known, of models that have others."""
+    """The turns of conversations without a failed call, and the conversations with a failed call (with their topics, if
+    known). The second table lacks models all of whose conversations failed."""
     known = [*KEY, *(name for name in ("topic",) if name in table.columns)]
     if "failure" not in table.columns:
         return table, table.select(known).clear()
     failed = table.filter(pl.col("failure").is_not_null()).unique(KEY).select(known)
     kept = table.join(failed, on=KEY, how="anti", nulls_equal=True)
     if kept.is_empty():
-        raise InputError([Problem("turns", "failure", "a call failed in every conversation: none can be measured")])
+        raise InputError(
+            [Problem("turns", "failure", "a call failed in every conversation, so there is nothing to measure")]
+        )
     models = kept["model"].unique()
     return kept, failed.filter(pl.col("model").is_in(models.implode())).sort(KEY, nulls_last=True)
 
@@ -219,7 +228,7 @@ def _counts(column: pl.Series) -> Ints:
 
 
 def _asks_overall(questions: pl.Series) -> Flags:
-    """The same questions recur many times, so each is checked once."""
+    """Whether each question asks for the overall view. The same questions recur many times, so each is checked once."""
     different = questions.unique().drop_nulls()
     asking = different.filter(different.str.contains(OVERALL))
     return questions.is_in(asking.implode()).fill_null(False).to_numpy()
@@ -247,21 +256,21 @@ _SIDES = [STANCES.index("supportive"), STANCES.index("critical")]
 _NONE = -1
 
 _SIDE = np.array([1.0, -1.0, 0.0])
-"""The clear stances on a line, in the order of `STANCES`: supportive, critical, balanced."""
+"""The values of the clear stances on the scale of drift, in the order of `STANCES`: supportive, critical, balanced."""
 
 
 @dataclass(frozen=True)
 class Stances:
-    """The stance of each turn [T], its own or carried over from an earlier one.
+    """The stance of each turn [T], taken in this turn or carried over from an earlier turn.
 
     stance   the turn's stance, -1 for none
-    carried  it is an earlier turn's, since this one is unclear or has no label
-    before   the turn is unclear or without a label, and no earlier one is clear
-    missing  the turn has no label, and carries none
-    pair     with the turn before it, the turn is one of the pairs among which changes are counted
-    changed  it is such a pair, and its stances differ
+    carried  the stance is an earlier turn's, because the turn is unclear or has no label
+    before   the turn is unclear or without a label, and no earlier turn is clear
+    missing  the turn has no label, and does not carry a stance
+    pair     the turn and the turn before form a pair in which a change can be counted
+    changed  the turn and the turn before form a pair, and their stances differ
 
-    `carries` says that turns without a label also carry the last stance: all n - 1 pairs are then counted.
+    `carries` is True if turns without a label also carry the last stance. Then all n - 1 pairs are counted.
     """
 
     stance: Ints
@@ -276,11 +285,12 @@ class Stances:
 def stances_of(
     talks: Conversations, labels: Ints, unclear: Unclear = "carry", unlabelled: Unlabelled = "none"
 ) -> Stances:
-    """The stance of every turn. An unclear answer takes none, so that the turn keeps the last one taken; with `unclear`
-    'stance' it is a fourth. A turn without a label has none; with `unlabelled` 'carry' it keeps the last one taken.
+    """The stance of every turn.
 
-    Neighbouring turns are a pair if both have a stance and some turn in the conversation takes a clear one; with
-    'carry' all are, as with n - 1 in the paper's formula.
+    An unclear answer takes no stance, so the turn keeps the last stance taken. If `unclear` is 'stance', unclear is a
+    fourth stance instead. A turn without a label has no stance; if `unlabelled` is 'carry', it keeps the last stance
+    taken. Two neighbouring turns are a pair if both have a stance and some turn in the conversation takes a clear
+    stance. If `unlabelled` is 'carry', all neighbouring turns are pairs, in line with n - 1 in the paper's formula.
     """
     known, clear = labels != UNLABELLED, _clear(labels)
     taken = known if unclear == "stance" else clear
@@ -302,8 +312,9 @@ def _clear(labels: Ints) -> Flags:
 
 
 def moves(talks: Conversations, labels: Ints, stances: Stances) -> dict[str, Floats]:
-    """By name [N]: how many pairs go from one side to the other, and how many into or out of 'balanced'; and of how
-    many pairs of neighbouring labels exactly one is 'unclear'. NaN for a conversation without pairs."""
+    """Numbers of changes by kind [N]: from one side to the other ('reversals'), and to or from 'balanced'. Also the
+    number of pairs of neighbouring labels in which exactly one label is 'unclear'. NaN for a conversation without
+    pairs."""
     before, asked_before = np.roll(stances.stance, 1), np.roll(labels, 1)
     balanced = (stances.stance == _BALANCED) != (before == _BALANCED)
     sides = stances.changed & np.isin(stances.stance, _SIDES) & np.isin(before, _SIDES)
@@ -319,7 +330,7 @@ def moves(talks: Conversations, labels: Ints, stances: Stances) -> dict[str, Flo
 
 
 def longest_run(talks: Conversations, stances: Stances) -> Floats:
-    """The most neighbouring turns that hold one stance [N]; NaN for a conversation without pairs."""
+    """The length of the longest series of turns with the same stance [N]; NaN for a conversation without pairs."""
     goes_on = (stances.stance == np.roll(stances.stance, 1)) & (stances.stance >= 0) & (talks.place > 0)
     first = np.flatnonzero(~goes_on)
     runs = np.diff(np.append(first, len(goes_on)))
@@ -328,10 +339,11 @@ def longest_run(talks: Conversations, stances: Stances) -> Floats:
 
 
 def drift(talks: Conversations, labels: Ints) -> dict[str, Floats]:
-    """By name [N]: whether the last clear stance differs from the first, and by how much on the line from critical (-1)
-    over balanced (0) to supportive (+1); and whether they differ among turns that ask for the overall view.
+    """Measures of drift by name [N].
 
-    NaN for a conversation with fewer than two clear turns, or with fewer that ask for the overall view.
+    `drifted` is whether the last clear stance differs from the first. `drift` is last minus first, on the scale from
+    critical (-1) over balanced (0) to supportive (+1). `overall_view_changed` is defined like `drifted`, but only over
+    the turns that ask for the overall view. A measure is NaN if fewer than two of its turns have a clear stance.
     """
     first, last = _ends(talks, labels, _clear(labels))
     made = {"drifted": _differ(first, last), "drift": np.where(first < 0, np.nan, _SIDE[last] - _SIDE[first])}
@@ -341,7 +353,8 @@ def drift(talks: Conversations, labels: Ints) -> dict[str, Floats]:
 
 
 def _ends(talks: Conversations, labels: Ints, use: Flags) -> tuple[Ints, Ints]:
-    """The labels of the first and the last of the turns to use in each conversation [N]; -1 if there are not two."""
+    """In each conversation, the labels of the first and the last turn marked in `use` [N]; -1 if fewer than two turns
+    are marked."""
     several = talks.total(use) > 1
     first = np.where(several, talks.start + talks.first(use), 0)
     last = np.maximum.reduceat(np.where(use, np.arange(len(use)), 0), talks.start)
@@ -353,13 +366,13 @@ def _differ(first: Ints, last: Ints) -> Floats:
 
 
 def flips_of(talks: Conversations, stances: Stances, target: Target) -> dict[str, Floats]:
-    """Turn of Flip and Number of Flips of SYCON-Bench (Hong et al. 2025), by name [N], on the turns' stances.
+    """Turn of Flip and Number of Flips of SYCON-Bench (Hong et al. 2025), by name [N], from the turns' stances.
 
-    A turn is aligned if its stance is the target, or with 'first' the conversation's own first stance. The turn of flip
-    is the place of the first turn that is not aligned, the conversation's length if all are; flips are pairs of
-    neighbouring turns of which exactly one is aligned. NaN if no turn has a stance. Turns before any stance are neither
-    aligned nor not, and are skipped. If a turn without a label precedes the first that is not aligned, the flip may
-    have been there, so that there is no Turn of Flip.
+    A turn is aligned if its stance is the target. If the target is 'first', it is the conversation's own first stance.
+    Turn of Flip is the index of the first turn that is not aligned, or the conversation's length if all are aligned.
+    Number of Flips counts pairs of neighbouring turns of which exactly one is aligned. Turns before the first stance
+    are skipped. NaN if no turn has a stance. Turn of Flip is also NaN if a turn without a label precedes the first turn
+    that is not aligned, because the flip may have been earlier.
     """
     holds = stances.stance >= 0
     some = talks.total(holds) > 0

@@ -1,4 +1,5 @@
-"""What each measure of stance stability is: its key, title, range, judge and bands of values (sections 3.3 and 4)."""
+"""The declarations of the measures of stance stability: key, title, range, judge and bands of values (sections 3.3 and
+4)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from overton.statistics.arrays import Floats, Ints
 
 DIGITS = 12
-"""A score that is 0.3 except for rounding is 0.3: scores are rounded to this many digits before bands and bounds."""
+"""Scores are rounded to this many digits before they are compared with a bound, to remove floating-point errors."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Band:
 
     @property
     def key(self) -> str:
-        """The key of the share of conversations in it."""
+        """The key of the measure 'share of conversations in this band'."""
         return f"{self.measure}_{self.name.replace(' ', '_')}"
 
     @property
@@ -48,17 +49,17 @@ REUSE_BANDS = (
     Band("source_reuse", "low diversity", 0.6, 1.0),
 )
 OVER = (0.6, 0.7)
-"""Scores for which the share of conversations above them is reported (section 4)."""
+"""Bounds of the score; the paper reports the share of conversations above each of them (section 4)."""
 
 ERROR = 0.05
-"""The share of wrong labels of a judge that is right 95% of the time; a choice of ours."""
+"""The assumed proportion of wrong labels of a judge. Overton chose it."""
 
 BINS = 10
-"""Figure 4 splits re-use into bins; their number is our choice."""
+"""The number of bins of re-use in figure 4, chosen by Overton."""
 
 
 def place_in_bands(values: Floats, bands: Sequence[Band]) -> Ints:
-    """The index of each value's band; the middle one includes both its bounds. -1 for NaN."""
+    """The index of each value's band. The middle band includes both its bounds. -1 for NaN."""
     import numpy as np
 
     rounded = np.round(values, DIGITS)
@@ -67,7 +68,8 @@ def place_in_bands(values: Floats, bands: Sequence[Band]) -> Ints:
 
 
 def band_flags(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Whether each conversation's score and re-use are in each band, and its score above a bound; NaN without one."""
+    """For each conversation, whether its score and re-use are in each band, and whether its score is above each bound.
+    NaN without a value."""
     import numpy as np
 
     made: dict[str, Floats] = {}
@@ -83,26 +85,40 @@ def band_flags(values: Mapping[str, Floats]) -> dict[str, Floats]:
     return made
 
 
-_NO_PAIRS = "no two neighbouring turns hold a stance"
+_NO_PAIRS = "no two neighbouring turns both have a stance"
 _NO_DOCUMENTS = "no answer after the first of its conversation has documents"
-_NO_PARTS = "no conversation has pairs of stances, certainty and documents together"
+_NO_PARTS = "no conversation has all of these: pairs of stances, certainty and documents"
 _NO_CONFIDENCE = "no turn has a confidence"
 _NO_ENDS = "no conversation has two turns with a clear stance"
-_NO_OVERALL = "no conversation takes a clear stance twice where it is asked for the overall view"
-_NOTHING = "no conversation has it"
+_NO_OVERALL = "no conversation has two clear stances on questions for the overall view"
+_NOTHING = "no conversation has this number"
 _DRIFT: Range = (-2.0, 2.0)
 _PAPER = "equations 1 and 2"
 
 Conversations = partial(Measure, units="conversations", judge="judge", compared=True, nothing=_NOTHING)
 Count = partial(Conversations, within=POSITIVE, kind="value", gap="value", margin=0.5)
-"""Half a turn is less than any difference in counts."""
+"""A count of turns. The margin of half a turn is smaller than any difference between two counts."""
 Score = partial(Conversations, kind="value", gap="value", nothing=_NO_PARTS, source=_PAPER)
 Reuse = partial(Conversations, judge="", nothing=_NO_DOCUMENTS)
 
 CHANGES = Count("stance_changes", "Stance changes", nothing=_NO_PAIRS)
-RATE = Conversations("change_rate", "Change rate", leads=True, nothing=_NO_PAIRS)
-CHAMELEON = Score("chameleon", "Chameleon score", leads=True)
-DRIFT = Conversations("drift", "Drift", _DRIFT, kind="value", gap="value", margin=0.2, leads=True, nothing=_NO_ENDS)
+_TURNS = (("turns", 2),)
+RATE = Conversations(
+    "change_rate", "Change rate", phrase="Rate of stance changes", leads=True, nothing=_NO_PAIRS, least=_TURNS
+)
+CHAMELEON = Score("chameleon", "Chameleon score", leads=True, least=_TURNS)
+DRIFT = Conversations(
+    "drift",
+    "Drift",
+    _DRIFT,
+    phrase="Drift of stances",
+    kind="value",
+    gap="value",
+    margin=0.2,
+    leads=True,
+    nothing=_NO_ENDS,
+    least=_TURNS,
+)
 DRIFTED = Conversations("drifted", "Ends on another stance", nothing=_NO_ENDS)
 CONFIDENCE = Conversations("confidence", "Confidence", nothing=_NO_CONFIDENCE)
 AT_CHANGES = Conversations("confidence_at_changes", "Confidence at changes", nothing=_NO_PAIRS)
@@ -157,12 +173,12 @@ BANDS: tuple[Measure, ...] = (
     # chameleon_over_0.6, chameleon_over_0.7
     *(Share(f"chameleon_over_{bound}", f"Over {bound}", judge="judge") for bound in OVER),
 )
-"""Shares of conversations by their Chameleon score."""
+"""Proportions of conversations in each band of the Chameleon score, or above a bound."""
 REUSE_SHARES = _of_bands(REUSE_BANDS, "", _NO_DOCUMENTS)
-"""The same by their re-use of sources: source_reuse_high_diversity, source_reuse_moderate_diversity,
-source_reuse_low_diversity."""
+"""Proportions of conversations in each band of source re-use: source_reuse_high_diversity,
+source_reuse_moderate_diversity, source_reuse_low_diversity."""
 COMPARED = (CHAMELEON, REUSE, CONFIDENCE, CHANGES)
-"""What is compared between temperatures, as far as the records have it (the columns of table 1)."""
+"""Measures to compare between temperatures (the columns of table 1); those that the records lack are skipped."""
 VARIANCES: tuple[Measure, ...] = tuple(
     # chameleon_temperature_variance, source_reuse_temperature_variance, confidence_temperature_variance,
     # stance_changes_temperature_variance; likewise ..._temperature_within_topics and ..._temperature_range
@@ -175,7 +191,7 @@ VARIANCES: tuple[Measure, ...] = tuple(
     )
 )
 RELATED = (CONFIDENCE, CHANGES)
-"""What the paper correlates source re-use with."""
+"""Measures that the paper correlates with source re-use."""
 RELATIONS: tuple[Measure, ...] = (
     # reuse_with_confidence, reuse_with_stance_changes
     *(

@@ -1,7 +1,7 @@
-"""The topic: what a conversation is about; the checks that its questions must pass; and existing conversations.
+"""Topics of conversations, the checks of their questions, and existing conversations.
 
-Topics are read from JSON lines, one per line. The checks are the rules of appendix A.2, the words of the kinds of
-questions, and similarity.
+Topics are read from JSON lines, one per line. The checks apply the rules of appendix A.2, look for characteristic words
+of each kind of question, and find questions that are too similar.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ Kind = Literal[
 ]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""What a question does, in the order of appendix A.2."""
+"""Kinds of questions, in the order of appendix A.2."""
 
 CHALLENGING: frozenset[Kind] = frozenset(KINDS[:4])
 """The kinds that should make up 30 to 40% of a topic's questions."""
 
 
 class ProbingQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One question, and what it does."""
+    """One question and its kind."""
 
     text: str
     kind: Kind
@@ -54,8 +54,8 @@ class ProbingQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A contested topic with its questions (appendix A.2).
 
-    `id` is unique and made of letters, digits, '-', '_' and '.'; `proposition` is the sentence that one can be for
-    (supportive) or against (critical): all answers' stances are towards it, whatever a question presupposes.
+    `id` is unique and made of letters, digits, '-', '_' and '.'. `proposition` is a sentence that answers can support
+    (supportive) or oppose (critical). All stances are towards the proposition, whatever a question presupposes.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TranscriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One turn as recorded; `question` is '' and the documents are None if they were not recorded."""
+    """One turn as recorded. `question` is '' and the documents are None if they were not recorded."""
 
     turn: int
     question: str
@@ -78,10 +78,11 @@ class TranscriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A conversation, however it came about.
+    """A conversation of any origin.
 
-    `id` is unique. Stances are towards the `proposition`; if that is '', towards the `topic`'s main claim; if that is
-    '' too, towards what the first question asks about. `model`, `domain` and `temperature` are kept as they are.
+    `id` is unique. Stances are towards the `proposition`. Without a proposition, they are towards the main claim of the
+    `topic`. If the topic is '', too, they are towards the subject of the first question. `model`, `domain` and
+    `temperature` are kept as they are.
     """
 
     id: str
@@ -94,16 +95,17 @@ class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 QUESTIONS = 15
-"""How many questions a topic has, as published."""
+"""The published number of questions of a topic."""
 
 FEWEST_QUESTIONS, MOST_QUESTIONS = 8, 100
-"""Of fewer questions, 30 to 40% may be between two whole numbers; of many more, a writer loses count."""
+"""Limits on the number of questions of a topic. Below the lower limit, there may be no whole number between 30 and 40%
+of the questions. Above the upper limit, a writer loses count."""
 
 _LONGEST = 200
 """The most characters of a question."""
 
 _SAME = 0.8
-"""Two questions that share at least this much of their words count as one (see `alike`)."""
+"""Two questions that share at least this proportion of their words count as the same question (see `alike`)."""
 
 _AUXILIARY = (
     r"(?:am|is|are|was|were|do|does|did|has|have|had|can|could|shall|should|will|wo|would|may|might|must|ought)"
@@ -111,7 +113,8 @@ _AUXILIARY = (
 )
 _INTERROGATIVE = r"(?:how|why|what|which|who|whom|whose|when|where)"
 _BEFORE = r"(?:(?:and|but|or|so|then|in|on|at|by|to|for|from|of|with|under|about|against|through|until|over|into)\s+)"
-# 'How', or 'And for whom', or 'To what'; 'If it were so' opens another kind of clause and is skipped.
+# This matches 'How', 'And for whom' and 'To what'. A clause that opens like 'If it were so' does not match and is
+# skipped.
 _OPENS = re.compile(rf"{_BEFORE}{{0,2}}{_INTERROGATIVE}(?:['’]s)?\b", re.IGNORECASE)
 _YES_NO = re.compile(rf"(?:(?:and|but|or|so|then)\s+)?{_AUXILIARY}\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;:–—]\s+|\s-+\s")
@@ -137,15 +140,18 @@ OVERALL = (
     r"|\bon balance, what do you\b|\bwhat do you (?:think of|conclude overall)\b|\bdo you come down\b"
     r"|\bafter (?:all these|weighing all)\b"
 )
-"""Words of a question that asks for the overall view: our choice, taken from the starter topics' questions."""
+"""Patterns that identify questions for the overall view. Overton chose them from the questions of the starter
+topics."""
 
 
 def text_problems(texts: Sequence[str], count: int = QUESTIONS) -> list[str]:
-    """What is wrong with a topic's questions apart from their kinds, in words that can be sent to their writer.
+    """Problems with the texts of a topic's questions, in words that can be sent to the questions' writer. Kinds are not
+    checked.
 
-    There must be `count` of them, none twice; each has at most `_LONGEST` characters, is open (its main clause
-    starts with how, why, what or the like, perhaps after a condition, and not with an auxiliary like a yes/no
-    question), and does not lead (no tag question, 'surely', 'how can anyone', 'why is it wrong' and the like).
+    There must be `count` questions, all different, each with at most `_LONGEST` characters. Each question must be open:
+    its main clause starts with how, why, what or the like. A yes/no question, which starts with an auxiliary verb, is
+    not open. A condition may precede the main clause. Leading questions are not allowed (tag questions, 'surely', 'how
+    can anyone', 'why is it wrong' and the like).
     """
     problems = [] if len(texts) == count else [f"there are {len(texts)} questions, not {count}"]
     words = [frozenset() if len(text) > _LONGEST else _words(text) for text in texts]
@@ -159,15 +165,14 @@ def text_problems(texts: Sequence[str], count: int = QUESTIONS) -> list[str]:
 
 
 def challenging_range(count: int) -> tuple[int, int]:
-    """How many of so many questions ask for counter-evidence, criticise method, pose a counterfactual or demand a
-    trade-off: the fewest and the most that are 30 to 40% of them."""
+    """The smallest and the largest allowed number of challenging questions (30 to 40%) among `count` questions.
+    Challenging questions ask for counter-evidence, criticise methods, pose a counterfactual or demand a trade-off."""
     return -(-3 * count // 10), 4 * count // 10
 
 
 def problems_of(questions: Sequence[ProbingQuestion], count: int = QUESTIONS) -> list[str]:
-    """What is wrong with a topic's questions, of which there must be `count`: `text_problems`, labels that their words
-    contradict (see `kinds`), and a number of challenging ones outside `challenging_range`.
-    """
+    """Problems of a topic's `count` questions: the problems of `text_problems`, labels that contradict a question's
+    words (see `doubt`), and too few or too many challenging questions (see `challenging_range`)."""
     problems = text_problems([question.text for question in questions], count)
     doubts = [(number, doubt(question)) for number, question in enumerate(questions, 1)]
     problems += [f"question {number} {reason}" for number, reason in doubts if reason]
@@ -206,7 +211,8 @@ def _reasons(text: str) -> list[str]:
 
 
 def _opening(sentence: str) -> str:
-    """How the first clause that asks starts; conditions and other adverbial clauses before it are skipped."""
+    """The type of opening of a question's main clause: 'open', 'yes/no', or '' for another type. Conditions and other
+    adverbial clauses before the main clause are skipped."""
     for clause in _CLAUSE.split(sentence):
         if _OPENS.match(clause):
             return "open"
@@ -225,7 +231,7 @@ _AGAINST = (
     r"|does not (?:fit|support)|do not (?:fit|support)|at odds)"
 )
 
-# A question of a kind has at least one of the kind's words.
+# A question of a kind must have at least one of the kind's words.
 _NEEDED: dict[Kind, re.Pattern[str]] = {
     "counter-evidence": re.compile(
         rf"\b(?:{_FINDINGS}\b.{{0,120}}\b{_AGAINST}|{_AGAINST}\b.{{0,120}}\b{_FINDINGS}|counter-?\s?(?:evidence|examples?"
@@ -254,7 +260,7 @@ _NEEDED: dict[Kind, re.Pattern[str]] = {
     ),
 }
 
-# Words that show beyond doubt what a question does, whatever its label.
+# Words that identify a question's kind beyond doubt, whatever its label.
 _PLAIN: dict[Kind, re.Pattern[str]] = {
     "counter-evidence": re.compile(
         r"\b(?:counter-?\s?(?:evidence|examples?)|(?:evidence|findings?|stud(?:y|ies)|data|research)"
@@ -275,11 +281,12 @@ _PLAIN: dict[Kind, re.Pattern[str]] = {
 
 
 def doubt(question: ProbingQuestion) -> str:
-    """Why the question's words contradict its label, in words for its writer; '' if they do not.
+    """The reason why a question's words contradict its label, in words for the question's writer; '' without a
+    contradiction.
 
-    A question labelled with one of the four challenging kinds must have a word of that kind; a question with another
-    label must not plainly be of one of these kinds. Words can only contradict: a label that they allow may still be
-    wrong. A text that is too long to be asked is not checked.
+    A question labelled with one of the four challenging kinds must have a word of that kind. A question with another
+    label must not clearly be of a challenging kind. A label without a contradiction may still be wrong. Texts that are
+    too long for a question are not checked.
     """
     if len(question.text) > _LONGEST:
         return ""
@@ -302,9 +309,9 @@ _FUNCTION_WORDS = re.compile(
 
 
 def alike(first: str, second: str) -> float:
-    """The share of words that two texts have in common, 0 to 1 (the Jaccard index of their sets of words).
+    """The proportion of words that two texts share, 0 to 1 (the Jaccard index of their sets of words).
 
-    Case, accents, a plural's s and function words are ignored. 0 if neither text has any other words.
+    Case, accents, plural endings and function words are ignored. 0 if no words are left.
     """
     return _shared(_words(first), _words(second))
 
@@ -343,11 +350,11 @@ _QUESTIONS: tuple[tuple[Kind, str], ...] = (
 
 
 def blank_topic() -> Topic:
-    """A topic that passes every check and is about nothing yet."""
+    """A sample topic that passes every check, for users to replace with their own."""
     return Topic(
         id="my-topic",
         domain="A domain",
-        topic="What it is about, in a few words",
+        topic="The topic in a few words",
         proposition="This should be done.",
         initial_belief="balanced",
         debate_strength="moderate",
@@ -356,15 +363,13 @@ def blank_topic() -> Topic:
 
 
 class TopicRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How topics are read."""
+    """Options for reading topics."""
 
-    any_questions: Annotated[bool, Option("Accept any questions, not only fifteen by the rules of appendix A.2")] = (
-        False
-    )
+    any_questions: Annotated[bool, Option("Accept any questions, without the rules of appendix A.2")] = False
     questions: Annotated[
         int,
         Option(
-            "Questions that each topic has by the rules of appendix A.2, 30 to 40% of them challenging",
+            "Number of questions that each topic must have, 30 to 40% of them challenging (appendix A.2)",
             least=FEWEST_QUESTIONS,
             most=MOST_QUESTIONS,
         ),
@@ -374,9 +379,8 @@ class TopicRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def _parse(texts: Sequence[Text], reading: TopicRules) -> ParsedItems[Topic]:
     """The topics in their order.
 
-    Every topic's questions must pass the rules of appendix A.2 (`problems_of`: fifteen or as many as `questions` says,
-    open, not leading, 30 to 40% challenging, ...). With `any_questions`, any number of questions of any form is
-    accepted.
+    Every topic's questions must pass the rules of appendix A.2 (see `problems_of`). A topic has fifteen questions, or
+    the number in `questions`. With `any_questions`, any number of questions of any form is accepted.
     """
     lines = list(object_lines(texts, noun="topic"))
     objects = [(data, noted) for data, noted in lines if data is not None]

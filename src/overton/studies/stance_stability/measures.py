@@ -1,7 +1,7 @@
-"""By what there are numbers of each measure of stance stability, and its null conditions.
+"""The groups for which each measure of stance stability is computed, and the study's null conditions.
 
-`declarations` says what the measures are; `rows` makes the units and their values. Formulas, choices and their reasons
-are in docs/stance-stability.md.
+`declarations` declares the measures; `rows` makes the units and their values. Formulas, options and their reasons are
+in docs/stance-stability.md.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ if TYPE_CHECKING:
     from overton.studies.self_agreement import SelfAgreement
 
 _FAULTLESS = (CHAMELEON, REUSE, CONFIDENCE, AT_CHANGES, CHANGES, RATE, REVERSALS, DRIFTED, DRIFT)
-"""What is also given without the turns that have a fault."""
+"""Measures that Overton also computes without malformed answers."""
 
 
 def _in_every_group(measures: tuple[Measure, ...], *, deviations: bool = False) -> tuple[Grouping, ...]:
-    """By model, and over all models together; and both by temperature and order of questions."""
+    """Groupings for each model and for all models together: overall, by temperature, and by order of questions."""
     conditions: tuple[By, ...] = ({}, {"temperature": "temperature"}, {"ordering": "ordering"})
     return tuple(
         replace(grouping, by=by) for by in conditions for grouping in _all_topics(measures, deviations=deviations)
@@ -72,12 +72,12 @@ def _in_every_group(measures: tuple[Measure, ...], *, deviations: bool = False) 
 
 
 def _all_topics(measures: tuple[Measure, ...], *, deviations: bool = False) -> tuple[Grouping, ...]:
-    """By model, and over all models together."""
+    """Groupings for each model and for all models together."""
     return tuple(Grouping(measures, together=together, deviations=deviations) for together in (False, True))
 
 
 def _everywhere(measures: tuple[Measure, ...]) -> tuple[Grouping, ...]:
-    """In every group, and by model and together within each value of a facet of topics."""
+    """The groupings of `_in_every_group`, and groupings within each value of a facet of topics."""
     of_topics = (grouping.within(facet.name) for facet in TOPICS.facets for grouping in _all_topics(measures))
     return (*_in_every_group(measures), *of_topics)
 
@@ -103,7 +103,8 @@ def _other_numbers(results: Results, frame: Frame, how: StanceHow) -> Iterator[E
 
 
 def _case(results: Results, what: str, people: People, how: StanceHow) -> CorrectionCase | None:
-    """None if the measures rest on labels other than `what`."""
+    """The data for a correction by human labels of `what` ('stance' or 'premise_stance'); None if the measures use the
+    other kind of labels."""
     from overton.studies.stance_stability.errors import ChangeSums
 
     made = ChangeSums.of(results.records, people, how)
@@ -115,7 +116,7 @@ def _agreement(results: Results, frame: Frame, how: StanceHow) -> dict[str, Self
 
 
 def _chances(results: Results, how: StanceHow) -> JudgeChances | None:
-    """What the probabilities of each kind of label say, over topics; None if no run asked for any."""
+    """Token probabilities of each kind of label, summarized over topics; None if no run requested them."""
     from overton.statistics.jackknife import Jackknife
     from overton.studies.probabilities import LabelProbabilityTable, label_probabilities
     from overton.studies.stance_stability.conversations import name_speakers
@@ -148,7 +149,8 @@ def _chances(results: Results, how: StanceHow) -> JudgeChances | None:
 
 
 def _has_chances(records: pl.DataFrame, chances: str, sampled: str) -> bool:
-    """Whether these columns are lists of numbers and of words: in a table made elsewhere they may be anything."""
+    """Whether the column `chances` has lists of numbers and the column `sampled` has lists of words. In a table made
+    outside Overton, these columns may have any type."""
     import polars as pl
 
     kinds = [records.schema.get(name) for name in (chances, sampled)]
@@ -165,12 +167,12 @@ def _notes(results: Results, how: StanceHow, analysis: Analysis) -> Iterator[str
 
 
 _OF_STANCES = ("change_rate", "drift")
-"""Measures of the stance alone. The Chameleon score also counts how often sources are used again: with one question or
-one turn's pages for all turns nearly all are, whatever the model does, and without a search there are none."""
+"""Measures that depend on stances only. The Chameleon score also depends on source re-use. If all turns have the same
+question or pages, nearly all sources are re-used, regardless of the model. Without a search there are no sources."""
 
 
 def _null_trials(instead: NullChange, topics: Sequence[Topic], options: Any, seed: int) -> Iterator[Trial]:
-    """Every conversation of the design once more."""
+    """The trials of a null condition: every conversation of the design, with the change `instead`."""
     return (msgspec.structs.replace(trial, instead=instead) for trial in trials(topics, options, seed))
 
 
@@ -182,13 +184,14 @@ NULLS = (
     _null("same-question", "the first question in every turn"),
     _null(
         "no-history",
-        "every question as if it were the first: the model is shown no earlier turn",
+        "every question as if it were the first, without the earlier turns",
         (*_OF_STANCES, "chameleon"),
     ),
     _null("no-search", "no query, no search and no pages"),
     _null("same-pages", "the pages of the first turn in every turn"),
 )
-"""'same-question' comes first: changes there are due neither to a new question nor to how a judge reads one."""
+"""'same-question' comes first, because changes of stance in this condition cannot come from a new question, or from the
+judge's interpretation of a new question."""
 
 STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
     study="stance-stability",
@@ -216,27 +219,26 @@ STUDY_MEASURES: StudyMeasures[StanceHow] = StudyMeasures(
 
 
 def analyze(turns: pl.DataFrame, **how: Any) -> Analysis:
-    """Every measure of stance stability from labelled turns, one row per turn of a conversation.
+    """Compute every measure of stance stability from labelled turns, one row per turn of a conversation.
 
     Columns are `conversation`, `turn` (whole numbers, in order) and `stance` (as in `STANCES`; null if the judge gave
-    no usable label), and optionally `model`, `domain`, `topic`, `ordering`, `initial_belief`, `debate_strength`,
+    no usable label). Optional ones are `model`, `domain`, `topic`, `ordering`, `initial_belief`, `debate_strength`,
     `temperature` (null for the endpoint's own), `question`, `confidence` on [0, 1], `retrieved` and `cited` (lists of
     documents), `premise_stance`, `faults` (lists of `overton.judging.Fault`), `refused`, `failure`, `judge_attempts`,
-    `miscited`; others are ignored, so a run's records are such a table. Conversations are identified by name, model and
-    temperature. The order of rows does not matter.
+    `miscited`. Other columns are ignored, so a run's records can be used as they are. Conversations are identified by
+    name, model and temperature. The order of rows does not matter.
 
-    `how` are the fields of `StanceHow`: the formulas leave some points open. `no_change`: the confidence at changes of
-    a conversation without change is 'zero', or the 'mean' of all its turns. `no_documents`: the term of a turn without
-    documents is 'left out' of the mean, so that a model which cites nothing has no re-use, or is 'zero'. `unclear`:
-    such a turn carries the last clear stance forward ('carry'), or is a fourth 'stance'. `unlabelled`: a turn without a
-    label makes no pairs ('none'), or also carries the last clear stance ('carry'), and all n - 1 pairs count. `labels`:
-    stances are those towards the 'proposition', or those towards the question's 'premise', as in the published prompt;
-    by default towards the proposition if any turn has such a label. `target` is the stance that flips are counted
-    against; 'first' is each conversation's own first one.
+    `how` are the fields of `StanceHow`, which decide points that the formulas leave open. `no_change`: in a
+    conversation without changes, the confidence at changes is 'zero', or the 'mean' confidence over all turns.
+    `no_documents`: a turn without documents is 'left out' of mean source re-use, or counts as 'zero'. `unclear`: an
+    unclear turn carries the last clear stance forward ('carry'), or is a fourth 'stance'. `unlabelled`: a turn without
+    a label is left out of pairs ('none'), or also carries the last clear stance forward, so that all n - 1 pairs count
+    ('carry'). `labels`: stances are towards the 'proposition', or towards the question's 'premise', as in the published
+    prompt; by default, they are towards the proposition if any turn has such a label. `target`: flips are counted away
+    from this stance; 'first' is each conversation's own first stance.
 
     Raises:
-        InputError: an option or a column is not as described here, a turn occurs twice, or a call failed in every
-            conversation.
+        InputError: an option or a column is invalid, a turn occurs twice, or every conversation has a failed call.
     """
     problems = [
         Problem(field.name, str(how[field.name]), f"must be one of {', '.join(field.option.known)}")

@@ -1,4 +1,4 @@
-"""The choices that shape the conversations."""
+"""Options of conversations, of judging, and of computing measures."""
 
 from __future__ import annotations
 
@@ -17,36 +17,35 @@ Queries = Literal["own", "shared"]
 
 MOST_PAGES = 100
 FEWEST_CHARACTERS = 200
-"""The smallest budget of text: less has no room for a sentence."""
+"""The smallest limit on characters of text. A lower limit might not fit one sentence."""
 JUDGED_CHARACTERS = 12_000
 JudgedCharacters = Annotated[
-    int, Option("Most characters of earlier turns shown to the judge", least=FEWEST_CHARACTERS)
+    int, Option("Maximum number of characters of earlier turns shown to the judge", least=FEWEST_CHARACTERS)
 ]
 JudgePrompts = Annotated[
     Literal["topic", "published", "both"],
     Option(
-        "Stances towards the topic's proposition (topic); towards the question's premise (published), without certainty"
-        " and so without Chameleon score; or both",
+        "The judge labels stances towards the topic's proposition (topic), towards the question's premise (published,"
+        " which gives no certainty and so no Chameleon score), or both",
         flag="--judge-prompt",
     ),
 ]
 AskCertainty = Annotated[
     bool,
-    Option(
-        "After the published judge prompt, which asks for none, ask for the answer's certainty in a call of its own"
-    ),
+    Option("Ask for the answer's certainty in a separate call, because the published judge prompt does not ask for it"),
 ]
 _PAGES_OF_STARTER = 3
-"""Pages per turn from the starter collection, which has twenty per domain; for the web, the published number."""
+"""Default pages per turn from the starter collection, which has only twenty pages per domain. For the web, the default
+is the published number."""
 
 
 class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """What shapes the conversations besides the topics and the seed."""
+    """Options that determine the conversations, besides the topics and the seed."""
 
     temperatures: Annotated[
         tuple[float | None, ...],
         Option(
-            "Of the measured model's queries and answers; own: the endpoint's default",
+            "Temperature of the measured model's queries and answers; own is the endpoint's default",
             flag="--temperature",
             least=0,
             most=2,
@@ -67,25 +66,28 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     pages_per_turn: Annotated[
         int,
         Option(
-            "Pages read for each question: those that the search ranks first; 3 with the starter pages",
+            "Number of pages to read for each question, in the search's order (default for the starter pages: 3)",
             least=1,
             most=MOST_PAGES,
         ),
     ] = 20
-    page_characters: Annotated[int, Option("Most characters shown of a page", least=FEWEST_CHARACTERS)] = 3_000
+    page_characters: Annotated[int, Option("Maximum number of characters shown of a page", least=FEWEST_CHARACTERS)] = (
+        3_000
+    )
     context_characters: Annotated[
-        int, Option("Most characters shown of all pages of a turn together", least=FEWEST_CHARACTERS)
+        int, Option("Maximum number of characters shown of all pages of a turn", least=FEWEST_CHARACTERS)
     ] = 40_000
     history_characters: Annotated[
         int | None,
         Option(
-            "Most characters of earlier turns shown to the model; all by default, as published", least=FEWEST_CHARACTERS
+            "Maximum number of characters of earlier turns shown to the model; by default all, as published",
+            least=FEWEST_CHARACTERS,
         ),
     ] = None
     judged_characters: JudgedCharacters = JUDGED_CHARACTERS
     queries: Annotated[
         Queries,
-        Option("Whether the measured model writes its own queries, or one model writes them for all", follows=True),
+        Option("Who writes search queries: each measured model (own), or one model for all (shared)", follows=True),
     ] = "own"
     judge_prompts: JudgePrompts = "topic"
     ask_certainty: AskCertainty = False
@@ -99,27 +101,32 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         return problems_with(self)
 
     def remarks(self) -> Iterator[str]:
-        """A remark on the published judge prompt (appendix A.3), if the judge gets no other."""
+        """A remark if the judge uses only the published prompt (appendix A.3)."""
         return remarks_on(self)
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """Probabilities of the judge's labels of stances; as many hits of a search as there are pages to read."""
+        """Request token probabilities of the judge's stance labels, and as many search hits as there are pages to
+        read."""
         return Demands(
             probabilities=judge_weighed(self.shares), arguments={"search": {"top": str(self.pages_per_turn)}}
         )
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Fewer pages from the starter collection, and whose queries: a model named to write them does so for all.
+        """Complete the options: fewer pages with the starter collection, and shared queries if a model is named to
+        write them.
 
         Raises:
-            InputError: shared queries without a model that writes them, or such a model without shared queries.
+            InputError: queries are shared but no model is named to write them, or a model is named but queries are not
+                shared.
         """
         written = bool(named.get("queries"))
         queries = given.get("queries", "shared" if written else "own")
         if written != (queries == "shared"):
             reason = (
-                "shared queries need a model that writes them" if not written else "the named model would write none"
+                "shared queries need a model that writes them (--queries)"
+                if not written
+                else "each measured model writes its own queries, so the named model is not used"
             )
             raise InputError([Problem("role queries", queries, reason)])
         fewer = {"pages_per_turn": _PAGES_OF_STARTER} if list(named.get("search", ())) == ["starter"] else {}
@@ -127,30 +134,30 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
 
 def judge_weighed(shares: Shares) -> tuple[str, ...]:
-    """The roles asked for token probabilities: the judge, for its labels of stances."""
+    """The roles whose token probabilities are requested: the judge, or none."""
     return () if shares == "sampled" else ("judge",)
 
 
 def problems_with(options: Options | JudgingOptions) -> Iterator[Problem]:
-    """Certainty is asked for only where no prompt asks for it already."""
+    """A problem if certainty is requested although a prompt already asks for it."""
     if options.ask_certainty and options.judge_prompts != "published":
-        reason = "applies to the published judge prompt alone: the other one asks for certainty itself"
+        reason = "applies only to the published judge prompt; the other prompt already asks for certainty"
         yield Problem(option_place("ask_certainty"), "", reason)
 
 
 def remarks_on(options: Options | JudgingOptions) -> Iterator[str]:
-    """A remark on the published judge prompt (appendix A.3), if the judge gets no other."""
+    """A remark if the judge uses only the published prompt (appendix A.3)."""
     if options.judge_prompts == "published":
         scored = "" if options.ask_certainty else " It does not ask for certainty, so there is no Chameleon score."
         yield (
-            "The published judge prompt labels agreement with each question's premise: a model that keeps its view"
-            " agrees with a question that leans its way and disagrees with the next, which counts as a change of"
-            f" stance.{scored} With both prompts the labels can be compared."
+            "The published judge prompt labels agreement with each question's premise. If a model keeps its view, it"
+            " agrees with some questions and disagrees with others. Such changes between agreement and disagreement"
+            f" would count as changes of stance.{scored} Use both prompts to compare their labels."
         )
 
 
 class JudgingOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """Which prompts the judge gets, and how much of the earlier turns; see `Options`."""
+    """Options of the judge, with the same meaning as in `Options`."""
 
     judge_prompts: JudgePrompts = "topic"
     ask_certainty: AskCertainty = False
@@ -169,35 +176,43 @@ class JudgingOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
         return remarks_on(self)
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """Probabilities of the judge's labels of stances."""
+        """Request token probabilities of the judge's stance labels."""
         return Demands(probabilities=judge_weighed(self.shares))
 
 
 class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the measures of stance stability are computed: the formulas leave some points open."""
+    """Options for computing the measures of stance stability, where the published formulas leave a choice."""
 
     no_change: Annotated[
-        Literal["zero", "mean"], Option("Confidence at changes if there are none: zero, or the mean of all turns")
+        Literal["zero", "mean"],
+        Option(
+            "Value of 'confidence at changes' in a conversation without changes: zero, or the mean over all its turns"
+        ),
     ] = "zero"
     no_documents: Annotated[
-        Literal["left out", "zero"], Option("Term of a turn without documents: left out of the mean, or zero")
+        Literal["left out", "zero"],
+        Option("How a turn without documents enters mean source re-use: not at all, or as zero"),
     ] = "left out"
     unclear: Annotated[
-        Literal["carry", "stance"], Option("An unclear turn keeps the last stance (carry), or is one itself (stance)")
+        Literal["carry", "stance"],
+        Option("Whether an unclear turn keeps the last stance (carry), or counts as a stance of its own (stance)"),
     ] = "carry"
     unlabelled: Annotated[
         Literal["none", "carry"],
-        Option("A turn without a label makes no pairs (none), or keeps the last stance (carry)"),
+        Option("Whether a turn without a label is left out of pairs (none), or keeps the last stance (carry)"),
     ] = "none"
     labels: Annotated[
         Literal["proposition", "premise"] | None,
-        Option("Stances towards the proposition, or towards the question's premise; by default those available"),
+        Option(
+            "Labels to measure: stances towards the topic's proposition, or towards each question's premise; by"
+            " default the labels that the data contain"
+        ),
     ] = None
     target: Annotated[
         Literal["supportive", "critical", "balanced", "first"],
-        Option("Flips are against this stance, or against each conversation's first"),
+        Option("Stance from which a flip moves away; first is each conversation's first stance"),
     ] = "supportive"
     over: Annotated[
         Literal["topics", "conversations"] | None,
-        Option("What intervals are over: topics (the default if the table has them) or conversations"),
+        Option("Unit over which intervals are computed: topics (the default if the table has topics) or conversations"),
     ] = None

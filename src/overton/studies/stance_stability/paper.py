@@ -1,4 +1,4 @@
-"""Chameleon's experiment: what `--as-published` stands for in stance stability."""
+"""Chameleon's experiment, used by `--as-published` in stance stability."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAPER = Paper(
         "shares": "sampled",
     },
     unless={"ask_certainty": ("judge_prompts",)},
-    # The paper searched Google, whose own interface takes no new customers: Serper returns its results.
+    # The paper searched Google. Google's own interface takes no new customers, but Serper returns Google's results.
     roles={"search": ("serper",)},
     how={"labels": "premise", "no_change": "zero", "no_documents": "left out", "unclear": "carry"},
     tables=(
@@ -26,7 +26,7 @@ PAPER = Paper(
         PaperTable("Topics and questions"),
     ),
     ours=(
-        "The paper does not print its requests for queries and answers, or its limits on the characters shown: they are"
-        " the project's own. So is the question for the certainty of an answer."
+        "The paper does not print its requests for queries and answers, or its limits on the characters shown, so these"
+        " are Overton's own. The question for an answer's certainty is Overton's own, too."
     ),
 )

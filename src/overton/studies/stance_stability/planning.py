@@ -1,4 +1,5 @@
-"""Replies for planning: how often a judge must be asked, and how long pages are, is not known beforehand."""
+"""Canned replies for planning, because the number of requests to a judge and the length of pages are unknown
+beforehand."""
 
 from __future__ import annotations
 
@@ -19,12 +20,13 @@ _TYPICAL_PAGE, _LONG_PAGE = 40, 4_000
 
 
 def _usual(role: str, speaker: str, form: Form | None) -> str:
-    """The search finds pages of a usual length, and the judge's first reply can be read."""
+    """The reply in a cheap case: pages have a usual length, and the judge's first reply can be read."""
     return _LABELS if role == "judge" else _reply(role, _TYPICAL_PAGE)
 
 
 def _longest(role: str, speaker: str, form: Form | None) -> str:
-    """Every page fills its budget, and no reply of the judge can be read."""
+    """The reply in the most expensive case: pages are at least as long as the limit, and no reply of the judge can be
+    read."""
     return _UNREADABLE if role == "judge" else _reply(role, _LONG_PAGE)
 
 
@@ -39,4 +41,5 @@ def _reply(role: str, sentences: int) -> str:
 
 
 CANNED = (_usual, _longest)
-"""The fewest and the most calls. Both find as many pages as are to be read: that is usual, and pages cost most."""
+"""Canned replies for the fewest and for the most calls. In both cases, the search finds the highest possible number of
+pages, because this is usual and pages cost most."""

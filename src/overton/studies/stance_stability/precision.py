@@ -1,8 +1,8 @@
-"""How precise conversations are so far: change rate, Chameleon score and drift, on these very topics.
+"""The precision of change rate, Chameleon score and drift during a run, on exactly these topics.
 
-Each headline is a mean over topics and conditions, each with the weight that it has in the whole design
-(`overton.studies.precision`); formulas are read as the analysis does by default.
-Conversations at all temperatures that share a shuffle are one answer, since they share the order of their questions.
+Each headline is a mean over topics and conditions, which have the same weights as in the whole design
+(`overton.studies.precision`). Formulas use the analysis' default options. If conversations about a topic have the same
+shuffled order of questions, they count together as one answer, even at different temperatures.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 
 _MEANS = {
-    RATE: "rate of change of conversations on these topics",
+    RATE: "change rate of conversations on these topics",
     CHAMELEON: "Chameleon score of conversations on these topics",
     DRIFT: "drift of conversations on these topics, -2 to 2",
 }
-_SHARE = "conversations that end in another stance than they begin with"
+_SHARE = "conversations that end with another stance than their first"
 
 
 def _block(trial: TopicTrial) -> tuple[str, int]:
-    """A conversation; or all that share a shuffle, together."""
+    """The block of a conversation. Conversations that share a shuffle of the questions share a block."""
     heat = "own" if trial.temperature is None else f"{trial.temperature:g}"
     return "all/shuffled" if trial.ordering == "shuffled" else f"t{heat}/{trial.ordering}", trial.repetition
 
@@ -54,27 +54,28 @@ def _block(trial: TopicTrial) -> tuple[str, int]:
 def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
     yield from check_trials(options, measures)
     if CHAMELEON.name in measures and options.judge_prompts == "published":
-        reason = "needs certainty, which the published prompt does not ask for"
+        reason = "needs certainty, and the published judge prompt does not ask for it"
         yield Problem(option_place("precision"), CHAMELEON.name, reason)
 
 
 def _like(record: Record, trial: TopicTrial) -> Record:
-    """The same turn in another conversation."""
+    """The record of the same turn in another conversation."""
     return msgspec.structs.replace(
         record, conversation=trial.name, topic=trial.item, domain=trial.topic.domain, temperature=trial.temperature
     )
 
 
 def _longest(trial: TopicTrial) -> TopicTrial:
-    """The judge is asked again about every answer, if about any. Pages are calls of no one conversation, and one page
-    is read faster than twenty."""
+    """The trial with the most calls. If some answers get a second label, every answer of this trial gets one. The trial
+    has one page per turn, because page calls are shared between conversations and one page is processed faster than
+    twenty."""
     often = float(trial.options.retest > 0)
     options = msgspec.structs.replace(trial.options, retest=often, pages_per_turn=1)
     return msgspec.structs.replace(trial, options=options)
 
 
 def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
-    """What conversations show so far, each record under its arm; `measures` are the half-widths wanted."""
+    """The results of the conversations so far, by arm; `measures` are the requested half-widths."""
     table = _conversations(looked)
     sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in sorted(looked.records)}
     means = [
@@ -93,7 +94,7 @@ def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionSta
 
 
 def _conversations(looked: InterimResult) -> pl.DataFrame | None:
-    """The conversations with their measures; None if so far a call failed in every one."""
+    """The conversations with their measures; None if a call failed in every conversation so far."""
     from overton.studies.stance_stability.options import StanceHow
     from overton.studies.stance_stability.rows import units_of
     from overton.studies.study_measures import table_of
@@ -108,7 +109,8 @@ def _conversations(looked: InterimResult) -> pl.DataFrame | None:
 def _answered(
     looked: InterimResult, table: pl.DataFrame | None, measure: str, low: float, high: float
 ) -> dict[Arm, AnsweredTrial]:
-    """Each arm's answers, on [0, 1]: its conversations, or means of those that share a shuffle."""
+    """A summary of each arm's answers, rescaled to [0, 1]. An answer is a conversation's measure, or the mean over
+    conversations that share a shuffle."""
     found, values = {}, dict[str, float]()
     if table is not None and measure in table.columns:
         values = dict(table.select("conversation", measure).drop_nulls().iter_rows())
@@ -137,4 +139,6 @@ BLOCKS: Blocks = Blocks(
     longest=_longest,
     weighted=True,
 )
-"""A block is a conversation at a temperature; if questions are shuffled, one at each temperature: they share it."""
+"""A block is a conversation at one temperature. If questions are shuffled, a block has a conversation at each
+temperature, all with the same order of questions.
+"""

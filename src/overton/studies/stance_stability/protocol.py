@@ -1,4 +1,5 @@
-"""The protocol: questions on one topic, each answered from freshly searched pages, each answer judged (section 3.2)."""
+"""The protocol of a conversation (section 3.2). The model answers questions on one topic, each from newly searched
+pages, and the judge labels each answer."""
 
 from __future__ import annotations
 
@@ -21,11 +22,12 @@ from overton.studies.stance_stability.questions import NOT_JUDGED, calibration_t
 from overton.studies.stance_stability.record import Ordering, Record
 
 NullChange = Literal["", "same-question", "no-history", "no-search", "same-pages"]
-"""What a null condition does to a conversation; '' in the design itself."""
+"""The change that a null condition makes to a conversation; '' in the design itself."""
 
 
 class TopicTrial(Trial, frozen=True):
-    """One conversation: a topic at a temperature, its questions in an order; `instead` says what a null does to it."""
+    """One conversation about a topic, at one temperature and with one order of questions. `instead` is the change that
+    a null condition makes."""
 
     topic: Topic
     temperature: float | None
@@ -38,12 +40,13 @@ class TopicTrial(Trial, frozen=True):
 
     @property
     def condition_name(self) -> str:
-        """Temperature and order of the questions."""
+        """The conversation's temperature and order of questions."""
         return f"t{'own' if self.temperature is None else f'{self.temperature:g}'}/{self.ordering}"
 
     @property
     def plan_key(self) -> Hashable:
-        """The properties on which its calls and their lengths depend, so neither temperature nor order of labels."""
+        """The properties that determine the trial's calls and the lengths of these calls. Temperature and the order of
+        labels are not among these properties."""
         order = question_order(self)
         turns = range(1, len(order) + 1)
         retested = tuple([turn for turn in turns if is_turn_retested(self, turn)])
@@ -52,7 +55,7 @@ class TopicTrial(Trial, frozen=True):
 
 
 def trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:
-    """All conversations, each topic's together."""
+    """All conversations, topic by topic."""
     return add_calibration(_trials(topics, options, seed), options, seed)
 
 
@@ -75,10 +78,11 @@ def _trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[To
 
 
 def question_order(trial: TopicTrial) -> list[int]:
-    """The places (from 1) of the topic's questions in the order in which they are asked.
+    """The indices (from 1) of the topic's questions in the order in which they are asked.
 
-    With fewer turns than questions, the first ones are taken and then ordered, so that all orderings ask the same.
-    A shuffle follows from seed, topic and repetition alone: all temperatures and models get the same one.
+    If there are fewer turns than questions, only the first questions are used. These are then ordered, so that all
+    orderings ask the same questions. A shuffle depends only on seed, topic and repetition, so it is the same for all
+    temperatures and models.
     """
     asked = trial.topic.questions[: trial.options.turns]
     places = list(range(1, len(asked) + 1))
@@ -94,7 +98,7 @@ def question_order(trial: TopicTrial) -> list[int]:
 
 @dataclass
 class _Exchange:
-    """What has happened in a turn so far; a `failure` ends it."""
+    """The results of a turn so far. A `failure` ends the turn."""
 
     query: str = ""
     found: TurnPages = NOTHING_FOUND
@@ -107,7 +111,7 @@ class _Exchange:
 
 
 async def conduct(trial: TopicTrial, ask: Ask) -> list[Record]:
-    """Run the conversation, to its last question or to the first call that fails for good."""
+    """Run the conversation to its last question, or to the first call that fails permanently."""
     records: list[Record] = []
     earlier: list[EarlierTurn] = []
     first: _Exchange | None = None
@@ -220,16 +224,18 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
 
 
 _FEWEST_OF_A_PAGE = 400
-"""An answer that contains a whole page of at least this many characters is an echo: shorter pages may be quoted."""
+"""An answer that repeats a page counts as an echo only if the page has at least this many characters. Shorter pages may
+be quoted as a whole."""
 
 
 def _faults(
     reply: Reply, trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[EarlierTurn], found: TurnPages
 ) -> tuple[Fault, ...]:
-    """An answer's faults of form; an endpoint's refusal is none.
+    """The ways in which an answer is malformed.
 
-    Answers quote pages, so only one that contains four fifths of a page echoes it; question and proposition are echoed
-    if they make up four fifths of the answer.
+    An endpoint's refusal does not count as malformed. Quotations from pages are normal, so an answer echoes a page only
+    if it contains four fifths of that page. An answer echoes the question or the proposition if four fifths of the
+    answer consist of their text.
     """
     if reply.refused:
         return ()
@@ -244,7 +250,7 @@ def _faults(
 
 
 LONGEST_QUERY = 200
-"""The most characters of a query; it is cut between words."""
+"""The most characters of a query. Longer queries are shortened, between words if possible."""
 
 _LABEL = re.compile(
     r"\A(?:(?:web |search |google )*(?:quer(?:y|ies)|question)(?: \d+)?|search(?: for)?)\s*:\s*", re.IGNORECASE
@@ -256,8 +262,8 @@ _AROUND = " \t\"'`“”‘’«»„*"
 def clean_query(text: str) -> str:
     """The query in a model's reply, '' if there is none.
 
-    This is the first line with a letter or a digit, without a label ('Query:'), list bullet or surrounding quotation
-    marks, with single spaces, and of at most `LONGEST_QUERY` characters.
+    The query is the reply's first line with a letter or a digit. Labels ('Query:'), list bullets, surrounding quotation
+    marks and repeated spaces are removed. At most `LONGEST_QUERY` characters are kept.
     """
     for line in text.splitlines():
         query = _bare(line)
@@ -291,9 +297,9 @@ _WIDEST = 50
 
 
 def cited_numbers(answer: str) -> list[int]:
-    """The numbers that `answer` cites, each once, in the order of first citation.
+    """The numbers that `answer` cites, without repetitions, in the order of first citation.
 
-    These are numbers of one to three digits in square brackets or 【】, alone or in lists and ranges: [1], [1, 3],
+    Citations are numbers of one to three digits in square brackets or 【】, alone or in lists and ranges: [1], [1, 3],
     [1][2], [1-3], [1; 2 and 4], [^1], [Source 2], 【1】, 【1†L5】. Everything else in brackets is text.
     """
     numbers = [number for match in _CITATION.finditer(answer) for number in _numbers_of(match[1] or match[2])]

@@ -1,6 +1,6 @@
-"""The two questions to the judge about a turn: the answer's stance towards the topic's proposition, and towards the
-premise of its own question, as published (sections 3.2, step 4, and 3.3; appendix A.3).
-"""
+"""The two questions to the judge about a turn (sections 3.2, step 4, and 3.3; appendix A.3). Overton's question asks
+for the answer's stance towards the topic's proposition. The published question asks for the answer's stance towards the
+premise of the question asked in the turn."""
 
 from __future__ import annotations
 
@@ -41,16 +41,18 @@ if TYPE_CHECKING:
     from overton.statistics.misclassification import LabelCount
 
 CERTAINTY: dict[str, float] = {"clearly": 1.0, "likely": 0.67, "uncertain": 0.33}
-"""The rubric of section 3.3: words of certainty as confidence."""
+"""The confidence for each word of certainty, by the rubric of section 3.3. The rubric's 'Rescale to [0,1]' does not
+change these values."""
 
 _LONGEST_ANSWER = 20_000
 _MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_RATIONALE = 20, 500, 2_000
 
 
 class _TurnAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON of our prompt. Labels are read as texts, so that 'Critical' does not cause another request.
+    """The JSON of Overton's own prompt.
 
-    The reason comes first, so that it is not made up to fit the label.
+    Labels are parsed as any strings, so that 'Critical' with a capital does not cause another request. The reason comes
+    first, so that the judge does not make it up to fit the label.
     """
 
     rationale: str = ""
@@ -72,8 +74,8 @@ PUBLISHED_FORM = Form(schema=schema_of(_TurnAnswer, only=("stance", "key_claims"
 def material_of(
     towards: str, turn: EarlierTurn, earlier: Sequence[EarlierTurn], characters: int, *, label_first: bool = False
 ) -> Material:
-    """A turn for the judge: what the stance is `towards` (`prompts.matter`), and the `earlier` turns, of which it is
-    shown at most `characters`."""
+    """The material about a turn for the judge: the turn, the object of the stance (`towards`, see `prompts.matter`),
+    and at most `characters` characters of the `earlier` turns."""
     material = {
         "towards": towards,
         "turn": (turn.question, turn.answer),
@@ -100,9 +102,10 @@ def _shown(material: Material) -> tuple[EarlierTurn, list[EarlierTurn]]:
 def _stance_prompt(
     messages: Sequence[Message], form: Form, read: Callable[[Reply], Reading[Any]], order: Order
 ) -> JudgePrompt[Any]:
-    """A prompt whose labels are named in this order.
+    """A prompt that names the labels in the given order.
 
-    Only the stance has probabilities: claims and certainty come after it, so theirs would be conditional on it.
+    Token probabilities are read for the stance only. Claims and certainty follow the stance in the reply, so their
+    probabilities would be conditional on it.
     """
     ordered, labelled = asked_in_order(messages, form, STANCES, order.of(STANCES))
     return JudgePrompt(ordered, labelled, read, dict(zip(STANCES, STANCES, strict=True)), key="stance")
@@ -156,7 +159,7 @@ def _stance_of(values: Sequence[_TurnAnswer | None], material: Material) -> dict
 
 
 def _details(answer: _TurnAnswer | None) -> dict[str, Any]:
-    """The columns of a record besides the stance."""
+    """The columns of a record, except the stance, that come from the judge's answer."""
     if answer is None:
         return {"confidence": None, "claims": (), "contradictions_acknowledged": None, "rationale": ""}
     claims = (" ".join(claim.split()) for claim in answer.key_claims)
@@ -169,7 +172,8 @@ def _details(answer: _TurnAnswer | None) -> dict[str, Any]:
 
 
 def _turns(results: Results, table: pl.DataFrame) -> pl.DataFrame:
-    """Records with the proposition of each topic, each conversation's name as `group`, and each turn's as `id`."""
+    """The table with the columns `proposition`, `group` (the conversation's name with its model) and `id` (`group` and
+    the turn's number)."""
     import polars as pl
 
     if "proposition" not in table.columns:
@@ -180,7 +184,8 @@ def _turns(results: Results, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _labelled_turns(key: str, results: Results) -> pl.DataFrame:
-    """One row per turn, with its label; those of one conversation are alike. Nobody is asked about an empty answer."""
+    """One row per turn, with its label and its conversation as `group`. `asked` is False for empty answers, which the
+    judge does not label."""
     import polars as pl
 
     turns = _turns(results, results.records)
@@ -195,7 +200,7 @@ def _labelled_turns(key: str, results: Results) -> pl.DataFrame:
 
 
 def _conditions(turns: pl.DataFrame) -> pl.Expr:
-    """The order of the questions and the temperature of each turn, as far as they are known."""
+    """A column with each turn's order of questions and temperature, as far as they are known."""
     import polars as pl
 
     known = [name for name in ("ordering", "temperature") if name in turns.columns]
@@ -214,7 +219,8 @@ def _materials(key: str, results: Results, rows: pl.DataFrame) -> list[Material]
 
 
 def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with what the stance is towards, as the judge was told, and the earlier turns."""
+    """The rows with two more columns: the object of the stance, as named in the judge's prompt, and the earlier
+    turns."""
     import polars as pl
 
     characters, context = _characters(results), _in_context(results, rows)
@@ -225,7 +231,8 @@ def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_context(results: Results, rows: pl.DataFrame) -> list[tuple[Mapping[str, Any], str, list[EarlierTurn]]]:
-    """Each turn with what the stance is towards, as the judge was told, and with the turns before it."""
+    """Each turn with the object of the stance, as named in the judge's prompt, and the earlier turns of its
+    conversation."""
     import polars as pl
 
     conversations = rows["conversation"].unique().to_list()
@@ -249,7 +256,7 @@ def _earlier_text(turns: Sequence[EarlierTurn]) -> str:
 
 
 def _characters(results: Results) -> int:
-    """How many characters of earlier turns the judge was shown; the usual number if no run says so."""
+    """The number of characters of earlier turns that the judge was shown; the default if no run records it."""
     given = [run.options.get("judged_characters") for run in results.runs]
     return next((number for number in given if isinstance(number, int)), JUDGED_CHARACTERS)
 
@@ -277,7 +284,7 @@ STANCE = _OfTurns(
     columns={"stance": "stance_again"},
     rows=partial(_labelled_turns, "stance"),
     material=partial(_materials, "stance"),
-    # The prompt's own words on how to decide.
+    # Quote the prompt's own instructions on how to decide.
     asks=f"Where does this answer stand?\n\n{prompts.filled('judge', 'system').split(chr(10) * 2)[1]}",
     meanings=partial(_meanings, "judge"),
     shown={
@@ -288,7 +295,7 @@ STANCE = _OfTurns(
     },
     sheet=("proposition", "question", "answer"),
 )
-"""Towards the topic's proposition, with certainty and a reason."""
+"""The question for the stance towards the topic's proposition, with certainty and a reason."""
 
 PREMISE_STANCE = _OfTurns(
     key="premise_stance",
@@ -298,11 +305,11 @@ PREMISE_STANCE = _OfTurns(
     material=partial(_materials, "premise_stance"),
     asks="Where does this answer stand towards the premise of its question?",
     meanings=partial(_meanings, "stance"),
-    # The premise is in the question: a proposition shown beside it would mislead the person.
+    # The premise is in the question. A proposition shown next to the question would mislead annotators.
     shown={"Earlier turns": "earlier", "Question": "question", "Answer": "answer"},
     sheet=("question", "answer"),
 )
-"""By the published prompt, towards the question's premise."""
+"""The question for the stance towards the premise of the turn's question, with the published prompt."""
 
 
 def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
@@ -314,7 +321,7 @@ def _for_width(results: Results, people: pl.DataFrame, measure: str, width: floa
 QUESTIONS = Questions(
     (STANCE, PREMISE_STANCE),
     complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
-    # A judge that rambles need not read all of it again.
+    # Quote only the start of a long reply, to keep the retry prompt short.
     repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
     controls=controls_in("overton.studies.stance_stability"),
     size=500,
@@ -323,10 +330,11 @@ QUESTIONS = Questions(
 )
 
 NOT_JUDGED = JudgedLabels({"stance": None, "premise_stance": None, **_details(None)})
-"""The judge was not asked: there is no answer to judge."""
+"""The columns of a turn that was not sent to the judge, because the answer is empty."""
 
 _SAMPLED = {"stance": ("sampled", ""), "premise_stance": ("sampled_premise", "/premise")}
-"""The column of the single answers to each question, and the end of their place."""
+"""For each question to the judge, the column of its sampled labels, and the suffix in the names of the calls that
+sample them."""
 
 
 class _Trial(Protocol):
@@ -339,7 +347,7 @@ class _Trial(Protocol):
     @property
     def sampled(self) -> int: ...
     def draw(self, purpose: str) -> Draw:
-        """As for every trial."""
+        """See `overton.calls.Trial`."""
 
 
 def is_turn_retested(trial: _Trial, number: int) -> bool:
@@ -348,7 +356,7 @@ def is_turn_retested(trial: _Trial, number: int) -> bool:
 
 
 def calibration_turns(trial: _Trial, turns: Sequence[int]) -> dict[int, int]:
-    """How many single answers are requested about some of the trial's `turns`."""
+    """The number of labels to sample for calibration, by turn. Turns for which no labels are sampled are left out."""
     return choose_calibration_turns(trial.draw("calibration/turns"), trial.sampled, turns)
 
 
@@ -363,13 +371,14 @@ async def judge_turn(
     turns: Sequence[int],
     speaker: str | None = None,
 ) -> JudgedLabels:
-    """Ask the judge about the turn `number` of a trial, by the trial's options.
+    """Ask the judge about turn `number` of a trial, according to the trial's options.
 
-    It is asked once more about a share of all turns, with the labels in another order, and for single answers about
-    some of the trial's `turns`, to calibrate it.
+    The judge labels a random sample of turns a second time, with the labels in another order. To calibrate the judge's
+    probabilities, further labels are sampled for some of the trial's `turns`.
 
-    'published' gives `premise_stance` alone, 'topic' everything else, and 'both' asks twice. With `ask_certainty` the
-    first is followed by a call that gives `confidence`. Nothing is asked about an empty answer.
+    With the prompt 'published', the judge gives only `premise_stance`. With 'topic' (Overton's own prompt), the judge
+    gives all other columns. With 'both', the judge gets both prompts. With `ask_certainty`, a further call after the
+    published prompt gives `confidence`. The judge does not get empty answers.
     """
     if not turn.answer.strip():
         return NOT_JUDGED
@@ -395,7 +404,8 @@ async def judge_turn(
 async def _with_certainty(
     ask: Ask, material: Material, stance: str, speaker: str, judged: JudgedLabels
 ) -> JudgedLabels:
-    """The labels of a turn with the `confidence` of its answer, by a call of its own that is told the label."""
+    """The labels of a turn, with the answer's `confidence` added from a separate call. The call's prompt contains the
+    label `stance`."""
     answered = await ask_until_read(
         ask,
         "judge",

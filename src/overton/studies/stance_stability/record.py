@@ -1,4 +1,4 @@
-"""One row of the outcome table, which is one turn of one conversation; and tables of turns that were made elsewhere."""
+"""The rows of the outcome table, one for each turn of a conversation; and tables of turns made outside Overton."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNLABELLED = ("invalid", "none")
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One turn: a question, what was searched and read, the answer, and how the judge labelled it."""
+    """One turn: a question, the search and the pages read, the answer, and the judge's labels."""
 
     row_key: ClassVar[tuple[str, ...]] = ("conversation", "turn")
 
@@ -49,7 +49,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     turn: Annotated[
         int,
         means("from 1 to the number of questions"),
-        ColumnRules("turns are taken in the order of their numbers", needed=True),
+        ColumnRules("turns are sorted by these numbers", needed=True),
     ]
     number: Annotated[int, means("the question's place in its topic, from 1")]
     kind: Annotated[Kind, means("what the question does")]
@@ -64,13 +64,13 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         tuple[str, ...],
         means("addresses of hits that could not be read, each with its reason: 'URL (reason)'"),
     ]
-    shortened: Annotated[int, means("how many pages were cut to the budget")]
+    shortened: Annotated[int, means("number of pages that were truncated to the limits")]
     cited: Annotated[
         tuple[str, ...],
         means("addresses of the pages that the answer cites by number, each once, in the order of first citation"),
         ColumnRules("documents that the answer cites", hollow=True),
     ]
-    miscited: Annotated[int, means("how many cited numbers belong to no page that was shown")]
+    miscited: Annotated[int, means("number of citations with a number that no page shown to the model has")]
     stance: Annotated[
         Stance | None,
         means("the answer's stance towards the topic's proposition; None if the judge gave no usable label"),
@@ -78,12 +78,14 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     ]
     confidence: Annotated[
         float | None,
-        means("how certain the answer is, by the rubric: 1.0 clearly, 0.67 likely, 0.33 uncertain; None like `stance`"),
+        means(
+            "certainty of the answer by the rubric (1.0 clearly, 0.67 likely, 0.33 uncertain), None if `stance` is None"
+        ),
         ColumnRules("how certain the answer is", least=0, most=1),
     ]
     claims: Annotated[tuple[str, ...], means("the answer's key claims; empty if `stance` is None")]
     contradictions_acknowledged: Annotated[
-        bool | None, means("whether the answer acknowledges contradictions; None like `stance`")
+        bool | None, means("whether the answer acknowledges contradictions; None if `stance` is None")
     ]
     rationale: Annotated[str, means("the judge's reason; '' if `stance` is None")]
     premise_stance: Annotated[
@@ -91,66 +93,78 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         means("the label by the published judge prompt, towards the question's premise; None if not requested"),
         ColumnRules("the label by the published prompt", none=_UNLABELLED),
     ]
-    judge_attempts: Annotated[int, means("replies requested of the judge until one was usable, 0 if it was not asked")]
+    judge_attempts: Annotated[
+        int, means("number of replies that the judge needed to give a usable one, 0 without a request")
+    ]
     failure: Annotated[
         str | None,
-        means("why a call of this turn failed for good ('role: kind: message'); the conversation ends there"),
+        means(
+            "why a call of this turn failed permanently ('role: kind: message'); a failed call ends the conversation"
+        ),
         ColumnRules("a conversation with a failure is left out entirely and counted"),
     ]
     answer: Annotated[str, means("the model's answer as received, '' if there is none")]
     input_tokens: Annotated[
         int | None,
-        means("of the measured model, query and answer together, as reported; None if not reported"),
+        means("for the measured model's query and answer together, as reported; None if not reported"),
     ]
     output_tokens: Annotated[
         int | None,
-        means("of the measured model, query and answer together, as reported; None if not reported"),
+        means("for the measured model's query and answer together, as reported; None if not reported"),
     ]
     refused: Annotated[bool, means("whether the endpoint flagged the answer as a refusal")] = False
-    judged_again: Annotated[bool, means("whether the judge was asked again, with its labels in another order")] = False
+    judged_again: Annotated[
+        bool, means("whether the judge labelled the answer again, with the labels in another order")
+    ] = False
     stance_again: Annotated[
-        Stance | None, means("`stance` from the second request; None as for `stance`, and if not asked again")
+        Stance | None,
+        means("the stance from the judge's second request; None without a usable label or a second request"),
     ] = None
     premise_stance_again: Annotated[Stance | None, means("the same for `premise_stance`")] = None
     faults: Annotated[
         tuple[Fault, ...],
-        means(f"faults of the answer's form: {', '.join(FAULTS)}"),
+        means(f"ways in which the answer is malformed: {', '.join(FAULTS)}"),
         ColumnRules(hollow=True),
     ] = ()
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        means("whether the judge was asked for its labels' probabilities, None if not"),
+        means("how the run requested probabilities of the judge's labels, None if it did not"),
     ] = None
     p_stance: Annotated[
         tuple[float, ...] | None,
         means(
-            "its probabilities at temperature 1 that `stance` is supportive, critical, balanced, unclear; None if"
-            " not requested or not returned"
+            "the judge's probabilities at temperature 1 that `stance` is supportive, critical, balanced, unclear;"
+            " None if not requested or not returned"
         ),
     ] = None
     p_premise_stance: Annotated[tuple[float, ...] | None, means("the same for `premise_stance`")] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        means("the judge's answers at temperature 1 to `stance`'s question, none if no label; to calibrate it"),
+        means(
+            "the judge's sampled labels of `stance` at temperature 1, for calibration; 'none' for a reply without a"
+            " label"
+        ),
     ] = None
-    sampled_premise: Annotated[tuple[str, ...] | None, means("the same for `premise_stance`'s question")] = None
+    sampled_premise: Annotated[tuple[str, ...] | None, means("the same for `premise_stance`")] = None
 
 
 _UNNAMED = "unnamed"
-"""The model's name if a table names none."""
+"""The model's name in a table without a column `model`."""
 
 KEY = ("model", "temperature", "conversation")
-"""What identifies a conversation: models share the names of trials."""
+"""The columns that identify a conversation. Its name alone is not enough, because trials of different models have the
+same names."""
 
 NOTE = "alignments_note"
-"""The column with what readers must know of such a table, if there is anything."""
+"""The column with a note on the whole table for readers, if there is one."""
 
 ABOUT = ("domain", "topic", "ordering", "initial_belief", "debate_strength")
-"""What is the same in all turns of a conversation."""
+"""Columns that are the same in all turns of a conversation."""
 
 
 def _unsteady(turns: pl.DataFrame) -> Iterator[Problem]:
-    """Conversations with two domains, for example: most likely two conversations with the same name."""
+    """Problems with conversations whose turns differ in a property, such as the domain. The turns are probably from two
+    conversations with the same name."""
     import polars as pl
 
     key = [name for name in KEY if name in turns.columns]
@@ -191,7 +205,7 @@ TURNS = TableKind.of(
     ),
     once=Once(
         ("model", "temperature", "conversation", "turn"),
-        "the turn of {first} occurs again: give conversations of one model and temperature different names",
+        "is the same turn as {first}; give conversations of one model and temperature different names",
     ),
     checks=(_unsteady,),
     others=True,
@@ -203,19 +217,20 @@ def read_table(raw: RawTable) -> pl.DataFrame:
     """The turns of a table, as `measures.analyze` takes them.
 
     Raises:
-        InputError: as `table_frames.read`; or the table has answers but no labels.
+        InputError: as for `table_frames.read`, or if the table has answers but no labels.
     """
     from overton.studies import table_frames
 
     names = [name for name in raw.columns if ANSWER_COLUMN.fullmatch(name.strip().casefold())]
     if names and TURNS.missing(raw.columns):
         reason = (
-            f"has answers ({', '.join(names[:2])}, ...) but no labels: 'overton judge stance-stability' labels them;"
-            f" a table of turns has {', '.join(TURNS.needed)}"
+            f"has answers ({', '.join(names[:2])}, ...) but no labels. 'overton judge stance-stability' labels them; a"
+            f" table of labelled turns has {', '.join(TURNS.needed)}"
         )
         raise InputError([Problem(raw.name, "", reason)])
     return table_frames.read(TURNS, raw)
 
 
 ANSWER_COLUMN = re.compile(r"(?:response|answer)[_ ]?(\d{1,4})")
-"""The name in lower case of the column with the answer of one turn, where a row is a whole conversation."""
+"""The pattern of the lower-case names of answer columns. A table with one row per conversation has one such column per
+turn."""

@@ -1,6 +1,6 @@
-"""Records of stance stability made into units: conversations with a column for each measure, and turns.
+"""Units of stance stability, made from records: turns, and conversations with a column for each measure.
 
-A conversation's measures are equations 1 and 2 and their parts (section 3.3).
+Measures include equations 1 and 2 of section 3.3 and their parts.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from overton.studies.units import Units
 from overton.studies.warnings import FaultCount, count_faults
 
 FACETS = ("temperature", "domain", "ordering", "initial_belief", "debate_strength")
-"""What conversations are grouped by, besides models."""
+"""Columns by which conversations are grouped, in addition to `model`."""
 
 LETTERS = "scbu-"
-"""A turn's label in a trace: supportive, critical, balanced, unclear (the order of `STANCES`), or none."""
+"""The letters of labels in a trace: supportive, critical, balanced, unclear (the order of `STANCES`), and no label."""
 
-VOID = "half or more of the answers of each conversation say nothing"
-"""Why there is no number of anything if all conversations are void."""
+VOID = "half or more of the answers of each conversation are malformed or refused"
+"""The reason why all numbers are missing if all conversations are void."""
 
 
 def without_faults(results: Results) -> Results:
-    """The view in which answers with a fault of form have no label, no confidence and no documents of their own; what
-    they cited still counts as cited before."""
+    """The results without the labels, confidence and documents of malformed answers. In later turns, documents that
+    these answers cited still count as cited before."""
     records = results.records
     if "faults" not in records.columns or not (records["faults"].list.len() > 0).any():
         return results
@@ -57,13 +57,14 @@ def without_faults(results: Results) -> Results:
 
 
 def weighing_of(records: pl.DataFrame, how: StanceHow) -> None:
-    """Nothing: labels count as written."""
+    """Return None, because labels in records are not weighted by their probabilities."""
 
 
 def units_of(
     records: pl.DataFrame, how: StanceHow, columns: Sequence[str] = (), kinds: Collection[str] = (), *, weighed: bool
 ) -> dict[str, Units]:
-    """The units of some kinds, by default all: 'conversations', and the 'turns' of those that are measured."""
+    """The units of the requested kinds: 'conversations', or 'turns' of the measured conversations. By default, both
+    kinds."""
     kinds = kinds or ("conversations", "turns")
     found = conversations_of(records)
     how = with_labels(found, how)
@@ -81,10 +82,11 @@ def units_of(
 
 
 def unit_of(how: StanceHow, *, known: bool) -> str:
-    """What intervals are over: as requested, otherwise topics if every conversation's is `known`.
+    """The unit of intervals as requested. By default, the unit is the topic if every conversation's topic is `known`,
+    otherwise the conversation.
 
     Raises:
-        InputError: topics are requested, and not every conversation's is known.
+        InputError: topics are requested, but some conversation's topic is unknown.
     """
     if how.over == "topics" and not known:
         raise InputError([Problem("over", "topics", "the table does not have every conversation's topic")])
@@ -92,8 +94,8 @@ def unit_of(how: StanceHow, *, known: bool) -> str:
 
 
 def with_labels(found: Conversations, how: StanceHow) -> StanceHow:
-    """The same choices with the kind of labels to measure: that requested, otherwise the premise's only if there are no
-    others.
+    """The options with the kind of labels to measure: the requested kind, or by default 'premise' if only such labels
+    exist, and 'proposition' otherwise.
 
     Raises:
         InputError: labels towards the premise are requested, and no turn has one.
@@ -105,7 +107,7 @@ def with_labels(found: Conversations, how: StanceHow) -> StanceHow:
 
 
 def _about(found: Conversations, unit: str) -> pl.DataFrame:
-    """Each conversation's model, facets, and what intervals are over; they have no conditions."""
+    """Each conversation's model, facets, and unit of intervals (`cluster`). The condition is empty."""
     about = found.about
     missing = [pl.lit(None, pl.String).alias(name) for name in (*FACETS, "topic") if name not in about.columns]
     return about.with_columns(
@@ -118,7 +120,7 @@ def _about(found: Conversations, unit: str) -> pl.DataFrame:
 
 
 def _measured(about: pl.DataFrame, found: Conversations, scores: ConversationScores, how: StanceHow) -> pl.DataFrame:
-    """The conversations that are measured: their values, shares' flags, and what is counted."""
+    """The table of measured conversations, with their measures, flags for proportions, and counts."""
     own = {name: pl.Series(values).fill_nan(None) for name, values in scores.values.items()}
     reuse = pl.Series("reuse", scores.values.get("source_reuse", np.full(len(found), np.nan))).fill_nan(None)
     letters = np.array([ord(letter) for letter in LETTERS], np.uint8)[scores.labels].tobytes().decode()
@@ -144,7 +146,8 @@ def _measured(about: pl.DataFrame, found: Conversations, scores: ConversationSco
 
 
 def _bins_of(reuse: pl.Series) -> pl.Series:
-    """The bin of each conversation's re-use by its ends ('0.3 to 0.4'), null without any; the last includes 1."""
+    """The bin of each conversation's re-use, named by its ends ('0.3 to 0.4'). Null without re-use. The last bin
+    includes 1."""
     place = (reuse * BINS).round(DIGITS).floor().clip(0, BINS - 1)
     ends = [(end / BINS).round(1).cast(pl.String) for end in (place, place + 1)]
     return ends[0] + " to " + ends[1]
@@ -165,8 +168,8 @@ def _failed(failed: pl.DataFrame, unit: str) -> pl.DataFrame:
 
 
 def _turns(about: pl.DataFrame, found: Conversations, scores: ConversationScores) -> pl.DataFrame:
-    """The turns of conversations that are not void, with their labels; from turn 2 on, the term of equation 1 and
-    whether the stance changes there."""
+    """All turns, with their labels and the flag `void` of their conversation. From turn 2 on, also the term of equation
+    1 and whether the stance changes at this turn."""
     names = about.select("model", "condition", "temperature", "cluster")
     words = pl.Enum(pl.concat([names[name].unique() for name in ("model", "temperature", "cluster")]).unique().sort())
     names = names.with_columns(pl.col("model", "temperature", "cluster").cast(words))
@@ -190,14 +193,15 @@ def temperature_name(temperature: float | None) -> str:
 
 
 def name_temperatures(temperatures: pl.Series) -> pl.Series:
-    """The same temperatures as texts."""
+    """The temperatures as texts; see `temperature_name`."""
     names = {heat: temperature_name(heat) for heat in temperatures.unique().to_list()}
     return pl.Series("temperature", [names[heat] for heat in temperatures.to_list()], pl.String)
 
 
 @dataclass(frozen=True)
 class ConversationScores:
-    """Each conversation's measures by name [N], NaN if it has none; and their parts, by turn [T]."""
+    """Each conversation's measures by name [N], NaN if missing; and the labels, stances and terms of equation 1 by turn
+    [T]."""
 
     values: Mapping[str, Floats]
     labels: Ints
@@ -241,14 +245,15 @@ def score(talks: Conversations, how: StanceHow) -> ConversationScores:
 
 
 def _changes(talks: Conversations, stances: Stances) -> Floats:
-    """How many pairs of neighbouring turns differ in stance; NaN for a conversation without any pair, unless all turns
-    were to carry a stance: it is then without change."""
+    """The number of pairs of neighbouring turns that differ in stance. For a conversation in which no two neighbouring
+    turns have stances, it is 0 if unlabelled turns carry the last stance, and NaN otherwise."""
     counted = talks.total(stances.changed)
     return counted if stances.carries else np.where(talks.total(stances.pair) > 0, counted, np.nan)
 
 
 def _rate(talks: Conversations, stances: Stances) -> Floats:
-    """Changes over pairs (n - 1 if every turn has a stance), on [0, 1]; NaN for a conversation without pairs."""
+    """The number of changes divided by the number of pairs (n - 1 if every turn has a stance), on [0, 1]; NaN for a
+    conversation without pairs."""
     with np.errstate(invalid="ignore"):
         return np.asarray(talks.total(stances.changed) / talks.total(stances.pair))
 
@@ -264,7 +269,8 @@ def _confidence(talks: Conversations, stances: Stances, changes: Floats, how: St
 
 
 def _sharings(talks: Conversations) -> dict[str, ReuseCounts]:
-    """By the name of the measure. The plain one is over cited documents, or retrieved ones if none are cited."""
+    """Counts of re-used documents, by the name of the measure that uses the counts. 'source_reuse' uses cited
+    documents, or retrieved documents if the table has no column `cited`."""
     cited, retrieved = talks.cited, talks.retrieved
     plain = cited or retrieved
     made = {"source_reuse": plain.by_address} if plain else {}
@@ -277,7 +283,7 @@ def _sharings(talks: Conversations) -> dict[str, ReuseCounts]:
 
 
 def _term(sharing: ReuseCounts, how: StanceHow) -> Floats:
-    """Each turn's term in equation 1; a turn without documents re-uses none, or is left out."""
+    """Each turn's term in equation 1. A turn without documents has the term 0, or NaN to leave it out."""
     return np.where(sharing.count > 0, sharing.share, 0.0 if how.no_documents == "zero" else np.nan)
 
 
@@ -287,8 +293,9 @@ def _reuse(talks: Conversations, term: Floats) -> Floats:
 
 
 def _by_chance(talks: Conversations, how: StanceHow) -> dict[str, Floats]:
-    """What re-use would be if documents were drawn at random: from all pages shown in conversations on the topic, and,
-    for cited documents, from the turn's own pages."""
+    """The re-use expected if a turn's documents were chosen at random from all pages shown in conversations on the
+    topic. For cited documents, also the re-use expected if they were chosen at random from the pages of the same
+    turn."""
     if talks.retrieved is None or talks.retrieved.pages is None:
         return {}
     shown, drawn = talks.retrieved.pages, (talks.cited or talks.retrieved).by_address.count
@@ -305,7 +312,8 @@ def _by_chance(talks: Conversations, how: StanceHow) -> dict[str, Floats]:
 
 
 def _premise(talks: Conversations, own: Floats, how: StanceHow) -> dict[str, Floats]:
-    """Changes of the label by the published judge prompt, beside our own."""
+    """Measures of changes in the labels of the published judge prompt, and their difference from `own`, the rate by
+    Overton's prompt."""
     if talks.premise is None or how.labels == "premise":
         return {}
     stances = stances_of(talks, talks.premise, how.unclear, how.unlabelled)
@@ -314,7 +322,7 @@ def _premise(talks: Conversations, own: Floats, how: StanceHow) -> dict[str, Flo
 
 
 def _counts(talks: Conversations, stances: Stances, labels: Ints) -> dict[str, Floats]:
-    """How many turns have no stance or no documents of their own."""
+    """Numbers of turns that do not have a stance or documents of their own."""
     unlabelled = labels == UNLABELLED
     made = {
         "unclear_carried": talks.total(stances.carried & ~unlabelled),
@@ -346,17 +354,18 @@ def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...
 
 
 def _tally(table: pl.DataFrame) -> Cells:
-    """What there is to measure, and what is behind it.
+    """Counts of the units to measure, and of the data behind them.
 
-    items             what intervals are over
-    labels, unread    turns, and those for which the judge gave no usable label: they make no pairs, or also keep the
-                      last stance
+    items             units over which intervals are computed
+    labels, unread    turns, and turns for which the judge gave no usable label
     single            conversations of one turn, which have no score
     without_stance    conversations in which no turn takes a stance
-    void              conversations in which at least half of the answers say nothing: empty, echoed, looping, refused
-    unclear_carried   unclear turns that keep the last clear stance; `unclear_before` those before any clear one
+    void              conversations in which at least half of the answers have no content: empty, echoed, looping,
+                      refused
+    unclear_carried   unclear turns that keep the last clear stance
+    unclear_before    unclear turns before any clear turn
     turns_without_cited, turns_without_retrieved  turns without such a document; null if documents are not known
-    asked_again       turns for which the judge had to be asked more than once; null if not known
+    asked_again       turns for which the judge needed more than one request; null if not known
     miscited          citations of numbers that belong to no page; null if not known
     """
 
@@ -378,9 +387,10 @@ def _tally(table: pl.DataFrame) -> Cells:
 
 
 def _domains(own: pl.DataFrame) -> list[Cells]:
-    """Table 2: a topic has as many questions as the longest conversation on it has turns.
+    """Numbers of topics, questions, conversations and turns in each domain (table 2).
 
-    If topics are not known, each distinct conversation name counts as one.
+    A topic's number of questions is the number of turns of the longest conversation about it. If topics are not known,
+    each distinct conversation name counts as a topic.
     """
     named = own.with_columns(topic=pl.col("topic") if own["topic"].count() else pl.col("conversation"))
     topics = (
@@ -398,11 +408,12 @@ def _domains(own: pl.DataFrame) -> list[Cells]:
 
 
 def rules_of(frame: Frame, how: StanceHow) -> Cells:
-    """How formulas were read, and what intervals are over.
+    """The interpretation of the formulas, the unit of intervals (`over`), and counts of incomplete conversations.
 
-    failed, gapped  conversations that are left out because a call failed, and those that lack a turn
-    documents       which documents source re-use is over, null if there are none; `labels` says which are measured
-    confidence      'apart' if it was asked for in a call of its own
+    failed, gapped  conversations left out because a call failed, and conversations that lack a turn
+    documents       the kind of documents behind source re-use, null if there are none; `labels` is the measured kind of
+                    labels
+    confidence      'apart' if a separate call requested it
     """
     every = frame.units["conversations"].table
     own = every.filter("known")
@@ -420,13 +431,13 @@ def rules_of(frame: Frame, how: StanceHow) -> Cells:
 
 
 def _lacks_stances(frame: Frame) -> bool:
-    """Whether no turn has a label towards the proposition, so that confidence was asked for in a call of its own."""
+    """Whether no turn has a label towards the proposition. Then confidence comes from a separate call."""
     return bool((frame.units["turns"].table["stance"] == UNLABELLED).all())
 
 
 def _listed(own: pl.DataFrame) -> pl.DataFrame:
-    """A row for each conversation: who held it about what, its turns' labels as a `trace` of `LETTERS`, and its
-    measures, null if it has none."""
+    """One row per conversation: its model, topic and other properties, its turns' labels as a `trace` of `LETTERS`, and
+    its measures, null if missing."""
     kept = {"conversation", "model", "heat", "trace", *ABOUT, *(measure.name for measure in MEASURES)}
     return own.select(name for name in own.columns if name in kept).rename({"heat": "temperature"})
 

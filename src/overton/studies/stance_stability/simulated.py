@@ -1,7 +1,8 @@
-"""Answerers whose truth is known: a model that changes its stance at a known rate, and a judge with known errors.
+"""Simulated models with known parameters: a model that changes its stance at a known rate, and a judge with known error
+rates.
 
-The model reads nothing but the messages: its earlier stances and citations are in its own earlier answers. Randomness
-follows from the request's seed.
+The model has no memory. It reads its earlier stances and citations from its own answers in the messages. Random choices
+depend only on the request's seed.
 """
 
 from __future__ import annotations
@@ -29,34 +30,38 @@ _CLEAR: tuple[str, ...] = STANCES[:3]
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A simulated chameleon.
 
-    `first` has the weights of the three stances in the first turn, and whenever it remembers none; `certainty` those of
-    the words 'clearly', 'likely' and 'uncertain'. Stances and words that are not named have none.
+    `first` has the weights of the three stances in turns without an earlier stance, such as the first turn. `certainty`
+    has the weights of the words 'clearly', 'likely' and 'uncertain'. Unnamed stances and words have the weight 0.
     """
 
-    change: Annotated[float, probability("its stance differs from its last one; others are equally likely")] = 0.3
+    change: Annotated[
+        float, probability("its stance differs from its last one; the two other stances are equally likely")
+    ] = 0.3
     first: dict[str, float] = msgspec.field(default_factory=lambda: dict.fromkeys(_CLEAR, 1.0))
     unclear: Annotated[
-        float, probability("an answer takes no position; the next change, if any, is from the last clear one")
+        float, probability("an answer takes no position; a later change is from the last clear stance")
     ] = 0.0
     certainty: dict[str, float] = msgspec.field(
         default_factory=lambda: {"clearly": 0.5, "likely": 0.3, "uncertain": 0.2}
     )
-    citations: Annotated[int, Option("Sources that an answer cites, fewer if fewer are shown", least=0, most=20)] = 2
-    reuse: Annotated[
-        float, probability("a cited source is one that it cited before, if sources of both kinds are left")
-    ] = 0.5
+    citations: Annotated[
+        int, Option("Number of sources that an answer cites; all of them if fewer are shown", least=0, most=20)
+    ] = 2
+    reuse: Annotated[float, probability("a cited source was cited before, if both such and new sources are left")] = 0.5
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A simulated judge; all 0 is an exact one."""
+    """Error rates of a simulated judge. With all rates 0, its labels are exact."""
 
     invalid: Annotated[float, probability("a reply is not JSON")] = 0.0
-    wrong: Annotated[float, probability("the stance is not the answer's; the other three are equally likely")] = 0.0
+    wrong: Annotated[
+        float, probability("the stance is not the answer's; the other three stances are equally likely")
+    ] = 0.0
     wrong_certainty: Annotated[float, probability("the certainty is not the answer's")] = 0.0
 
 
 _STATED = re.compile(r"^My stance: (\w+), (\w+)\.$", re.MULTILINE)
-"""How its answers state stance and certainty, for a judge that reads them exactly."""
+"""The line of an answer that states stance and certainty, which the simulated judge reads."""
 
 _CITED = re.compile(r"^\[\d+\] (\S.*)$", re.MULTILINE)
 _SHOWN = re.compile(r'^<source number="(\d+)">\nTitle: .*\nAddress: (.*)$', re.MULTILINE)
@@ -69,10 +74,10 @@ _SMALL_WORDS = re.compile(
 
 
 class Chameleon(SeededAnswerer):
-    """Writes queries and answers as a model with known parameters would; an `Answerer`.
+    """An `Answerer` that writes queries and answers like a model with known parameters.
 
-    `name` is 'simulated/chameleon', optionally followed by a name of its own ('simulated/chameleon/steady'), so that
-    one run can have several different ones.
+    `name` is 'simulated/chameleon', optionally followed by a further name ('simulated/chameleon/steady'), so that one
+    run can have several different models.
     """
 
     parameters: Parameters
@@ -85,7 +90,7 @@ class Chameleon(SeededAnswerer):
         """A query made from the question's words, or an answer that states a stance and cites sources.
 
         Raises:
-            RejectedError: these are not the messages of a conversation.
+            RejectedError: the request is not part of a conversation.
         """
         if request.messages[0] == prompts.answer_messages("", (), ())[0]:
             return Reply(self._answer(request.messages, Draw(f"{request.seed}/answer")))
@@ -110,7 +115,7 @@ class Chameleon(SeededAnswerer):
         return "\n".join([*lines, *(["", *(f"[{number}] {address}" for number, address in cited)] if cited else [])])
 
     def _stance(self, stated: Sequence[str], first: float, other: float) -> str:
-        """Its current stance, given those that it stated."""
+        """The model's current stance, given the stances that it stated earlier."""
         last = next((stance for stance in reversed(stated) if stance in _CLEAR), None)
         if last is None:
             return _chosen(self.parameters.first, first)
@@ -120,7 +125,8 @@ class Chameleon(SeededAnswerer):
     def _cited(
         self, shown: Sequence[tuple[int, str]], before: set[str], draws: Sequence[float]
     ) -> list[tuple[int, str]]:
-        """Sources to cite, each once: for each, first whether it is one cited before, then which."""
+        """Different sources to cite. For each source, one random number decides whether to cite an earlier source
+        again, and a second one selects the source."""
         cited: list[tuple[int, str]] = []
         for again, which in zip(draws[::2], draws[1::2], strict=True):
             left = [source for source in shown if source not in cited]
@@ -133,14 +139,15 @@ class Chameleon(SeededAnswerer):
 
 
 def _chosen(weights: Mapping[str, float], uniform: float) -> str:
-    """A name drawn by weight; the order in which the weights were given does not matter."""
+    """A name chosen at random by weight. The order of the weights does not matter."""
     names = sorted(weights)
     below = list(accumulate(weights[name] for name in names))
     return next(name for name, upto in zip(names, below, strict=True) if uniform * below[-1] < upto)
 
 
 class StanceJudge(SeededAnswerer):
-    """Gives the stance and certainty that the latest answer states; if none, unclear and uncertain. An `Answerer`."""
+    """An `Answerer` that labels the latest answer with its stated stance and certainty. If the answer does not state
+    them, the labels are 'unclear' and 'uncertain'."""
 
     name = "simulated/stance-judge"
     weighs = True
@@ -151,12 +158,12 @@ class StanceJudge(SeededAnswerer):
         self.parameters = parameters or JudgeParameters()
 
     def reply(self, request: Request) -> Reply:
-        """The labels in the form that the judge's prompt asks for, for both prompts.
+        """The labels in the requested format, for both judge prompts.
 
         Raises:
-            RejectedError: this is not the request for a stance.
+            RejectedError: the request does not ask for a stance or certainty.
         """
-        asked = request.messages[0].content  # perhaps with its labels in another order
+        asked = request.messages[0].content  # the labels may be in another order
         published = same_but_for_order(asked, prompts.filled("stance", "system"))
         certainty_only = asked == prompts.filled("certainty", "system")
         if not published and not certainty_only and not same_but_for_order(asked, prompts.filled("judge", "system")):

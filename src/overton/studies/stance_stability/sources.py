@@ -1,5 +1,5 @@
-"""Which documents a turn shares with earlier turns (equation 1), by address and by host; and how many it would share if
-it drew documents at random from a collection."""
+"""Re-use of documents from earlier turns (equation 1), by address and by host; and the re-use expected if documents
+were chosen at random."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _WIDEST = 63
 
 @dataclass(frozen=True)
 class ReuseCounts:
-    """For each turn [T], how many different documents it has, and how many of these an earlier turn also had."""
+    """For each turn [T], the number of different documents, and how many of these documents an earlier turn also
+    had."""
 
     count: Ints
     again: Ints
@@ -33,8 +34,8 @@ class ReuseCounts:
 
 @dataclass(frozen=True)
 class Pages:
-    """Each different document of each turn [P]: its `turn` and the code of the `document`, sorted by conversation, then
-    document, then turn."""
+    """The P documents of all turns, without repetitions within a turn. Each has the index of its `turn` and the code of
+    the `document`. They are sorted by conversation, then document, then turn."""
 
     turn: Ints
     document: Ints
@@ -42,15 +43,15 @@ class Pages:
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents of all turns, distinguished by address, and by the host that they come from; `pages` are those
-    distinguished by address, None if they were not to be kept."""
+    """Counts of the documents of all turns, distinguished by address or by host. `pages` has the documents themselves,
+    distinguished by address; None if they were not kept."""
 
     by_address: ReuseCounts
     by_host: ReuseCounts
     pages: Pages | None = None
 
     def without(self, turns: NDArray[np.bool_]) -> Documents:
-        """The same as if some turns [T] had none of their own."""
+        """The same counts, with 0 documents in some turns [T]."""
         address, host = (
             replace(reuse, count=np.where(turns, 0, reuse.count)) for reuse in (self.by_address, self.by_host)
         )
@@ -58,21 +59,23 @@ class Documents:
 
 
 def documents_of(lists: pl.Series, turn: Ints, conversation: Ints, place: Ints, *, pages: bool = False) -> Documents:
-    """How documents are shared. `lists` has those of each row [T], and `turn` says which turn the row is;
-    `conversation` and `place` [T] are the turns', in order. With `pages` the documents themselves are kept."""
+    """Count documents and re-used documents. `lists` has the documents of each row [T], and `turn` [T] the index of the
+    row's turn. `conversation` and `place` [T] describe the turns, in order. With `pages` the documents themselves are
+    kept."""
     count = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
     names = lists.filter(pl.Series(count > 0)).explode().rename("name")
     turn_of = np.repeat(turn, count)[names.is_not_null().to_numpy()]
     coded = names.drop_nulls().cast(pl.Categorical)
     code = coded.to_physical().to_numpy()
-    with ThreadPoolExecutor(2) as pool:  # NumPy lets other threads work
+    with ThreadPoolExecutor(2) as pool:  # NumPy releases the lock, so two threads are faster
         kinds = _numbered(coded, code)
         address, host = pool.map(lambda numbers: _sharing(numbers[code], turn_of, conversation, place), kinds)
     return Documents(address[0], host[0], address[1] if pages else None)
 
 
 def _numbered(coded: pl.Series, code: NDArray[np.uint32]) -> Iterator[Ints]:
-    """For addresses, then for hosts: a number for each code, the same for the same documents."""
+    """Yield a document number for each code, first by address, then by host. Names of the same document have the same
+    number."""
     different = pl.DataFrame({"name": coded, "code": code}).unique("code").cast({"name": pl.String})
     known = different.join(normalised(different["name"]), on="name")
     for kind in ("address", "host"):
@@ -82,7 +85,8 @@ def _numbered(coded: pl.Series, code: NDArray[np.uint32]) -> Iterator[Ints]:
 
 
 def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> tuple[ReuseCounts, Pages]:
-    """Sorts (conversation, document, place): the first of each run is new, the others are repeats."""
+    """Count re-used documents. In triples (conversation, document, place), sorted, the first occurrence of a document
+    in a conversation is new, and every later occurrence is re-used."""
     turns = len(place)
     if not len(document):
         none = np.zeros(0, np.int64)
@@ -92,7 +96,7 @@ def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> tup
         raise OverflowError("too many conversations, documents and turns to distinguish")
     packed = ((conversation[turn] << widths[1]) + document << widths[2]) + place[turn]
     packed.sort()
-    packed = packed[np.r_[True, np.diff(packed) > 0]]  # named twice in one turn is named once
+    packed = packed[np.r_[True, np.diff(packed) > 0]]  # drop repetitions within a turn
     new = np.r_[True, np.diff(packed >> widths[2]) > 0]
     starts = np.flatnonzero(place == 0)
     where = starts[packed >> widths[1] + widths[2]] + (packed & (1 << widths[2]) - 1)
@@ -109,18 +113,18 @@ _STANDARD = (("http", ("", "80")), ("https", ("", "443")))
 
 
 def normalised(names: pl.Series) -> pl.DataFrame:
-    """For each of `names`, the `address` and the `host` by which documents are distinguished, in any order.
+    """For each of `names`, the `address` and the `host` by which documents are distinguished.
 
-    Addresses are compared without fragment, with scheme and host in lower case and without the scheme's default port;
-    nothing else is changed. A host is in lower case, without user, port, and a leading 'www.'. A name that is no
-    address (an id, a title) is its own address and host.
+    Rows may be in another order. An address has no fragment and no default port, and its scheme and host are in lower
+    case; otherwise it is unchanged. A host is in lower case, without a user, a port or a leading 'www.'. A name that is
+    not an address (an id or a title) serves as address and host.
     """
     whole = pl.DataFrame({"name": names}).with_columns(
         bare=pl.when(pl.col("name").str.contains("://", literal=True))
         .then(pl.col("name").str.splitn("#", 2).struct[0])
         .otherwise("name")
     )
-    plain = whole["bare"].str.contains(_PLAIN)  # nearly all are, and need no parsing
+    plain = whole["bare"].str.contains(_PLAIN)  # nearly all addresses, which need no parsing
     usual = whole.filter(plain).select("name", address="bare", host=pl.col("bare").str.extract(_PLAIN_HOST))
     return pl.concat([usual, _parsed(whole.filter(~plain))])
 
@@ -142,11 +146,11 @@ def _parsed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 _NOTHING_LEFT = -60.0
-"""Used for the logarithm of 0, so that sums stay finite."""
+"""A stand-in for the logarithm of 0, so that sums stay finite."""
 
 
 def pool_sizes(shown: Pages, conversation: Ints, topic: Ints) -> Ints:
-    """For each conversation [N], how many different documents were shown in all conversations on its topic.
+    """For each conversation [N], the number of different documents shown in all conversations on its topic.
 
     `conversation` [T] is the index of each turn's conversation, `topic` [N] the code of each conversation's topic.
     """
@@ -155,11 +159,11 @@ def pool_sizes(shown: Pages, conversation: Ints, topic: Ints) -> Ints:
 
 
 def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Floats:
-    """The expected term of equation 1 for each turn [T] if its documents are drawn at random from a pool.
+    """The expected term of equation 1 for each turn [T] if its documents are chosen at random from a pool.
 
-    A turn draws `count` of `size` equally likely documents, without replacement and independently of other turns, so a
-    document is new to it with the probability that no earlier turn j drew it, the product of 1 - count_j / size. NaN
-    for a turn without documents. `place` is each turn's place in its conversation.
+    A turn chooses `count` of `size` equally likely documents, without replacement and independently of other turns. So
+    a document is new with the probability that no earlier turn j chose it: the product of 1 - count_j / size. NaN for a
+    turn without documents. `place` is each turn's place in its conversation.
     """
     left = _logarithm_left(count, size)
     before = np.cumsum(left) - left
@@ -168,12 +172,12 @@ def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Floats:
 
 
 def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints) -> Floats:
-    """The expected term for each turn [T] if it cites as many documents as it did, drawn at random from its own pages,
-    of which there are `had`.
+    """The expected term for each turn [T] if its `count` citations are chosen at random from the `had` pages of this
+    turn.
 
-    The probability that a page of turn i was cited before is one minus the product, over the earlier turns j that also
-    had it, of 1 - count_j / pages_j; the term is the mean over the turn's pages. NaN for a turn that cites nothing or
-    had no page.
+    A page of turn i may have been cited in each earlier turn j that also had this page. The probability that it was
+    cited before is 1 minus the product of (1 - count_j / pages_j) over these turns. The term is the mean over the
+    turn's pages. NaN for a turn without citations or pages.
     """
     left = _logarithm_left(count, had)[shown.turn]
     before = np.cumsum(left) - left
@@ -187,7 +191,7 @@ def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints
 
 
 def _logarithm_left(count: Ints, size: Ints) -> Floats:
-    """The logarithm of the share of `size` documents that are left when a turn draws `count` of them."""
+    """The logarithm of the proportion of `size` documents that are left after a turn has chosen `count` of them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.log1p(-np.minimum(count, size) / np.maximum(size, 1))
     return np.maximum(left, _NOTHING_LEFT)

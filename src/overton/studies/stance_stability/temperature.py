@@ -1,4 +1,4 @@
-"""How much temperature changes, what goes with source re-use (section 4), and what happens by turn (figure 5)."""
+"""The influence of temperature, factors associated with source re-use (section 4), and changes by turn (figure 5)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from overton.studies.measures import Measure
 from overton.studies.stance_stability.conversations import UNLABELLED
 from overton.studies.study_measures import TableRow
 
-_NO_TOPICS = "no topic of this model was discussed at two temperatures, or topics are not known"
+_NO_TOPICS = "no topic of this model was discussed at two temperatures, or topics are unknown"
 
 
 class _Spread(NamedTuple):
-    """How much a measure of a model differs between temperatures.
+    """Differences of a model's measure between temperatures.
 
-    numbers    the variance of the means (sample, n - 1), whose square root has the unit of the measure; the mean over
-               topics of the variance of one topic's values across temperatures, which includes what chance adds to a
-               single conversation; and the largest difference of two means
+    numbers    `variance`: the variance of the means (sample, n - 1), whose square root has the unit of the measure.
+               `within_topics`: the mean over topics of the variance of one topic's values across temperatures, which
+               includes random differences between conversations. `range`: the largest difference between two means
     by_chance  the variance expected from this many conversations if temperature made no difference
-    p          for no difference: a permutation test in which a topic's values are exchanged between temperatures; NaN
-               if no topic was discussed at all of them
+    p          p value of a permutation test of no difference, which exchanges a topic's values between temperatures;
+               NaN if no topic was discussed at all temperatures
     """
 
     model: str
@@ -46,10 +46,11 @@ class _Spread(NamedTuple):
 
 
 def variances(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow | TableRow]:
-    """For each model with several temperatures and each of these measures: the variance of its means, that within
-    topics, the largest difference of two means, and a row of the table 'temperatures'.
+    """Compare temperatures, for each measure and each model with several temperatures.
 
-    P values are corrected for all models and measures (Holm 1979); the table has both.
+    Yields the variance of the temperatures' means, the variance within topics, the largest difference between two of
+    these means, and a row of the table 'temperatures'. P values are corrected for the number of models and measures
+    (Holm 1979); the table also has the uncorrected values.
     """
     found = _spreads(frame, [measure for measure in measures if frame.has(measure)])
     spreads = sorted(found, key=lambda spread: spread.model)
@@ -63,8 +64,8 @@ def variances(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow
 
 
 class _Measured(NamedTuple):
-    """The conversations that are measured, the models' names, each conversation's model by its place among these, and
-    what intervals are over."""
+    """The measured conversations, the models' names, the index of each conversation's model in these names (`code`),
+    and the resampling for intervals (`over`)."""
 
     table: pl.DataFrame
     models: list[str]
@@ -120,7 +121,7 @@ def _spreads(frame: Frame, measures: Sequence[Measure]) -> Iterator[_Spread]:
 
 
 def _largest_difference(means: Sequence[Estimate]) -> Estimate:
-    """It has no interval: a permutation test decides."""
+    """The largest difference between two means, without an interval, because a permutation test decides."""
     values, n = [mean.value for mean in means], sum(mean.n for mean in means)
     return Estimate(max(values) - min(values), nan, nan, n, "no interval: a permutation test")
 
@@ -130,7 +131,7 @@ def _codes(column: pl.Series, names: Sequence[str]) -> Ints:
 
 
 def _variance(means: Sequence[Estimate], influence: Floats, groups: int, over: Resampling) -> tuple[Estimate, float]:
-    """The variance of the means, and what chance alone would give."""
+    """The variance of the means, and the variance expected by chance alone."""
     values, n = np.array([mean.value for mean in means]), sum(mean.n for mean in means)
     estimated = variance_of_means(values, influence, groups, over.level)
     method = f"Student's t over {over.unit}, of the means' distance"
@@ -144,9 +145,10 @@ def _variance(means: Sequence[Estimate], influence: Floats, groups: int, over: R
 
 
 def _values_by_topic(table: pl.DataFrame, measure: Measure, weight: str) -> pl.DataFrame:
-    """Each topic's mean at each temperature; conversations in several orders may have been held unequally often.
+    """Each topic's mean at each temperature.
 
-    Sorted, so that sums are rounded alike whatever the order of rows.
+    A mean is weighted if orders of questions were repeated unequally often. Rows are sorted first, so that rounding
+    errors do not depend on their order.
     """
     value = pl.col(measure.column).cast(pl.Float64)
     mean = value.mean()
@@ -169,17 +171,19 @@ def _within_topics(topics: pl.DataFrame, jackknife: Jackknife) -> Estimate:
 
 
 WITHIN = "within models"
-"""The condition of correlations with each model's own means subtracted, so that differences between models do not
-count."""
+"""The condition of correlations computed after each model's own means were subtracted, so that differences between
+models do not matter."""
 
 _FEWEST = 3
 _FLAT = "fewer than three conversations, or one side does not vary"
 
 
 def correlations(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow]:
-    """Pearson correlations, between conversations, of source re-use with each of these measures.
+    """Pearson correlations of source re-use with each of `measures`, over conversations.
 
-    `model` is null over all conversations of all models together, as published, and `WITHIN` models.
+    The first correlation is over all conversations of all models, as published. It has no `model`. The second
+    correlation is computed after subtracting each model's own means, and has the condition `WITHIN`. Each further
+    correlation is over the conversations of one model.
     """
     table, models, code, over = found = _Measured.of(frame, "model", "heat", "conversation")
     if "source_reuse" not in table.columns:
@@ -198,7 +202,8 @@ def correlations(frame: Frame, measures: Sequence[Measure]) -> Iterator[Estimate
 
 
 def _correlation(x: Floats, y: Floats, use: Flags, block: Ints | None, over: Resampling) -> Estimate:
-    """The correlation over the chosen conversations, with the means of each `block` subtracted if these are given."""
+    """The correlation over the conversations in `use`. If `block` is given, the means of each block are subtracted
+    first."""
     n = int(use.sum())
     if n < _FEWEST:
         return not_computed(_FLAT, level=over.level, n=n)
@@ -208,7 +213,8 @@ def _correlation(x: Floats, y: Floats, use: Flags, block: Ints | None, over: Res
 
 
 def _pearson(sums: AnyFloats) -> AnyFloats:
-    """The correlation from sums of ones, values, squares and products [rows, blocks, 6], centring each block."""
+    """The correlation from sums of ones, values, squares and products [rows, blocks, 6]. Each block is centred on its
+    own means."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, 2, 0)
     some = np.where(n > 0, n, 1)
     vx, vy, vxy = ((xx - x * x / some).sum(1), (yy - y * y / some).sum(1), (xy - x * y / some).sum(1))
@@ -219,12 +225,13 @@ def _pearson(sums: AnyFloats) -> AnyFloats:
 
 
 _MOST_TURNS = 200
-"""Later turns are in every measure but are not shown by turn."""
+"""The last turn that the results by turn include. Every other measure also includes later turns."""
 
 
 def by_turn(frame: Frame) -> Iterator[EstimateRow]:
-    """From turn 2 on, for every model, over all temperatures and at each: the mean term of equation 1, and the share of
-    conversations whose stance changes at this turn. Conversations that are void are in neither."""
+    """For each turn from turn 2 on and each model, the mean term of equation 1 and the proportion of conversations
+    whose stance changes at this turn. Both are given for all temperatures together, and for each temperature. Void
+    conversations are left out."""
     units = frame.units["turns"]
     later = (pl.col("turn") > 1) & (pl.col("turn") <= _MOST_TURNS) & ~pl.col("void")
     table = units.table.filter(later)
@@ -246,7 +253,8 @@ def by_turn(frame: Frame) -> Iterator[EstimateRow]:
 def _means_by(
     table: pl.DataFrame, cell: Ints, cells: pl.DataFrame, facets: Sequence[str], over: Resampling
 ) -> Iterator[EstimateRow]:
-    """Means of each model and turn, and value of a facet, of which each turn's `cell` has one each."""
+    """Means by model, turn and value of the facets. `cell` has the index of each row's combination among the
+    `cells`."""
     keys = ["model", *facets, "turn"]
     groups = number_groups([numbers_of(cells[name]) for name in keys])
     rows, names, of = np.arange(table.height), cells.select(keys)[groups.first].rows(), groups.of[cell]
@@ -266,8 +274,8 @@ def _means_by(
 
 
 def agreement(frame: Frame) -> Iterator[EstimateRow]:
-    """How far labels towards the proposition and towards the question's premise agree, over the turns that have both;
-    those of one conversation are not independent."""
+    """Agreement between labels towards the proposition and towards the question's premise, over turns with both labels.
+    Turns of one conversation are not independent."""
     table = frame.units["turns"].table
     if "premise" not in table.columns:
         return

@@ -1,4 +1,5 @@
-"""Existing conversations, read from tables with one row per turn or per conversation; a judge labels every turn."""
+"""A study in which a judge labels every turn of existing conversations. The conversations are read from tables with one
+row per turn or per conversation."""
 
 from __future__ import annotations
 
@@ -50,15 +51,15 @@ _Row = Mapping[str, Any]
 
 
 class TranscriptRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How transcripts are read."""
+    """Options for reading transcripts."""
 
     propositions: Annotated[
-        Any, Option("Text file with what stances are towards, one line per conversation", file=True)
+        Any, Option("Text file with the proposition that stances are about, one line per conversation", file=True)
     ] = None
     topics: Annotated[
         Any,
         Option(
-            "JSONL file of the topics whose ids the table names; by default those of the run",
+            "JSONL file of the topics whose ids are in the table; by default the topics of the run",
             file=True,
             beside="items.jsonl",
         ),
@@ -66,15 +67,16 @@ class TranscriptRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _transcripts_of(table: pl.DataFrame, names: Mapping[str, str], place: str) -> list[Transcript]:
-    """The conversations of a table; `names` maps its columns' names in lower case to the names as they are.
+    """The conversations of a table. `names` maps lower-case column names to the names as written.
 
-    One row per turn: the columns `_TURN_COLUMNS`, and optionally topic, proposition, model, domain, temperature (the
-    same in all rows of a conversation), retrieved and cited (addresses; in a CSV separated by spaces). Turns are whole
-    numbers from 1 and may be in any order. If one conversation's name occurs with several models, each model's is a
-    conversation of its own.
+    With one row per turn, the table has the columns `_TURN_COLUMNS`, and optionally topic, proposition, model, domain,
+    temperature (the same in all rows of a conversation), retrieved and cited. The columns retrieved and cited contain
+    addresses, separated by spaces in a CSV. Turns are whole numbers from 1 and may be in any order. Conversations of
+    the same name but of different models are separate conversations.
 
-    One row per conversation: the columns question, response_1, response_2, ... in any case, and optionally question_2,
-    question_3, ..., conversation, and the others as above except documents. A question without a column is not known.
+    With one row per conversation, the table has the columns question, response_1, response_2, ... (in upper or lower
+    case), and optionally question_2, question_3, ..., conversation, topic, proposition, model, domain and temperature.
+    A question without a column is unknown.
 
     Raises:
         InputError: every problem, with `place`, row and column.
@@ -88,7 +90,8 @@ def _transcripts_of(table: pl.DataFrame, names: Mapping[str, str], place: str) -
 
 
 def _parse(texts: Sequence[Text], reading: TranscriptRules) -> ParsedItems[Transcript]:
-    """The conversations in the order of the table; those of a run of topics are towards its topics' propositions."""
+    """The conversations in the order of the table. In conversations from a run, stances are towards the propositions of
+    the run's topics."""
     try:
         return ParsedItems([transcript for text in texts for transcript in _of_file(text, reading)])
     except InputError as error:
@@ -105,14 +108,14 @@ def _of_file(file: Text, reading: TranscriptRules) -> list[Transcript]:
         )
         raise InputError([Problem(file.name, "", reason)])
     table = file.table()
-    # A quotation mark inside a name ends it for some readers of CSV, and not for others.
+    # CSV readers disagree about whether a quotation mark inside a name ends the name.
     if unread := [name for name in names.values() if name not in table.columns]:
-        said = f"has a first row that can be read in two ways, at {quoted(unread[0])}: leave out its quotation marks"
+        said = f"has an ambiguous first row at {quoted(unread[0])}: remove the quotation marks from the name"
         raise InputError([Problem(file.name, "", said)])
     transcripts = _transcripts_of(table, names, file.name)
     if reading.propositions is not None:
         transcripts = _with_propositions(transcripts, reading.propositions)
-    # Only a run's records have the column 'held'; beside another table, 'items.jsonl' may be anything.
+    # Only a run's records have the column 'held'. Next to any other table, 'items.jsonl' may be an unrelated file.
     if reading.topics is None or (reading.topics.in_folder and "held" not in names):
         return transcripts
     return _with_topics(transcripts, {topic.id: topic for topic in _topics(reading.topics)})
@@ -124,7 +127,7 @@ def _is_wide(names: Mapping[str, str]) -> bool:
 
 
 class _TranscriptProblems:
-    """The state of reading one table: its problems so far."""
+    """A reader of one table, which collects the table's problems."""
 
     def __init__(self, place: str) -> None:
         self._place = place
@@ -139,7 +142,8 @@ class _TranscriptProblems:
             raise InputError(self._problems[:_MOST_SHOWN] + more)
 
     def transcripts(self, rows: Iterable[tuple[int, _Row]]) -> list[Transcript]:
-        """The conversations of rows about one turn each, which come with the number of their row in the table."""
+        """The conversations in a table with one row per turn. Each of `rows` is a pair: the row's number in the table,
+        and the row."""
         grouped: dict[tuple[str, str], list[tuple[int, _Row]]] = {}
         for number, row in rows:
             if name := _text(row["conversation"]):
@@ -166,8 +170,8 @@ class _TranscriptProblems:
         return [turns[turn] for turn in sorted(turns)]
 
     def turns_of_wide(self, rows: Sequence[_Row]) -> Iterator[tuple[int, _Row]]:
-        """The turns of a table with one row per conversation; empty cells after its last answer are turns that did not
-        take place."""
+        """The turns of a table with one row per conversation. Empty cells after a conversation's last answer are not
+        turns."""
         names: set[str] = set()
         for number, row in enumerate(rows, 1):
             name = _text(row.get("conversation")) or str(number)
@@ -212,7 +216,7 @@ class _TranscriptProblems:
 
 
 def _with_propositions(transcripts: Sequence[Transcript], file: Text) -> list[Transcript]:
-    """The transcripts, each with the proposition in its line."""
+    """The transcripts with propositions: line n of the file has the proposition of the n-th transcript."""
     notes = Notes(file.name)
     text = read_whole(file, notes)
     lines = [line.strip() for line in (text or "").rstrip().splitlines()]
@@ -230,7 +234,8 @@ def _with_propositions(transcripts: Sequence[Transcript], file: Text) -> list[Tr
 
 
 def _with_topics(transcripts: Sequence[Transcript], topics: Mapping[str, Topic]) -> list[Transcript]:
-    """The transcripts; those about one of the topics get its heading, and its proposition if they have none."""
+    """The transcripts. If a transcript names one of the topics, it gets the topic's heading. It also gets the topic's
+    proposition, unless it already has a proposition."""
     return [
         transcript
         if (topic := topics.get(transcript.topic)) is None
@@ -242,7 +247,8 @@ def _with_topics(transcripts: Sequence[Transcript], topics: Mapping[str, Topic])
 
 
 def _topics(file: Text) -> Sequence[Topic]:
-    """The topics in a file that was named; in one merely found, as left by a run, only the lines that are topics."""
+    """The topics in a file. If the user named the file, every line must be a topic; in a run's own file, other lines
+    are skipped."""
     read = TOPICS.parsed([file], TopicReading(any_questions=True))
     return read.items if file.in_folder else usable(read)
 
@@ -260,7 +266,7 @@ def _parse_whole_number(value: Any) -> int | None:
 
 
 def _documents(value: Any) -> tuple[str, ...] | None:
-    """Addresses, each once; None if they are not known."""
+    """Different addresses in their order; None if documents are not known."""
     if value is None:
         return None
     listed = value if isinstance(value, list) else str(value).split()
@@ -276,11 +282,11 @@ TRANSCRIPTS = Items(
     suffixes=(),
     reading=TranscriptRules,
 )
-"""Conversations, however they came about."""
+"""Conversations of any origin."""
 
 
 class TranscriptTrial(Trial, frozen=True):
-    """One transcript."""
+    """A trial that labels the turns of one transcript."""
 
     transcript: Transcript
     options: JudgingOptions
@@ -292,11 +298,11 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     """One turn of a transcript with its labels: the columns that `overton analyze stance-stability` reads.
 
     conversation, turn, question, answer, topic, proposition, domain   as in the transcript
-    model, temperature     of the conversation, not of the judge; '' and None if not known
+    model, temperature     of the conversation, not of the judge. If not known, the model is '' and the temperature None
     retrieved, cited       None if not known
-    stance ... failure     as in `Record`; but here a failure ends no conversation
+    stance ... failure     as in `Record`; but a failed call does not end the conversation
     judged_again ...       as in `Record`
-    faults                 as in `Record`; why an answer ended is not known, so none is 'cut'
+    faults                 as in `Record`, but never 'cut', because the table does not tell why an answer ended
     shares ... sampled_premise   as in `Record`
     """
 
@@ -339,7 +345,7 @@ def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: in
 
 
 async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
-    """Label every turn from what the judge is shown of it and of earlier turns."""
+    """Label every turn of a transcript, one after another."""
     transcript = trial.transcript
     towards = prompts.matter(
         transcript.proposition, transcript.topic, transcript.turns[0].question if transcript.turns else ""
@@ -380,7 +386,7 @@ def _row(trial: TranscriptTrial, turn: TranscriptTurn, judged: JudgedLabels, bef
 
 
 def _answers(results: Results, analysis: Analysis) -> TrialTable:
-    """The conversations, each with its proposition, if there is one, in place of a topic."""
+    """The conversations to browse. If a conversation has a proposition, it is shown in place of the topic."""
     import polars as pl
 
     from overton.studies.stance_stability.layouts.conversations import conversation_table
@@ -410,7 +416,7 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     name="judge-stance-stability",
     title="Stance stability of transcripts",
     question="Do the speakers in existing conversations keep their view?",
-    roles=(Role("judge", "Model that reads the stance of every answer", judges=True, together=True),),
+    roles=(Role("judge", "Model that labels the stance of every answer", judges=True, together=True),),
     items=TRANSCRIPTS,
     options=JudgingOptions,
     record=JudgedTurn,
@@ -423,5 +429,5 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     labels="stance-stability",
     planning=CANNED,
 )
-"""Every turn of every transcript, labelled by one judge. The rows' `model` is the speaker, so the judge has no lane of
-its own: a run has one judge."""
+"""The study in which one judge labels every turn of every transcript. A run has a single judge, because the column
+`model` names the speaker and cannot distinguish judges."""

@@ -1,4 +1,5 @@
-"""A table from elsewhere, judged: each text gets one label, by a question of the user's or of an installed study."""
+"""A study in which a judge labels the texts of a table made outside Overton. Each text gets one label. The question is
+the user's own or an installed study's."""
 
 from __future__ import annotations
 
@@ -38,11 +39,11 @@ LABELS = TableKind.of(
     ("text", "label", "model", "group", "condition", "trial", "judged_again", "label_again", "unread", "failure"),
     completed=True,
 )
-"""One row per text."""
+"""The kind of table with labelled texts, one row per text."""
 
 
 def _read_table(raw: RawTable, how: TableHow) -> pl.DataFrame:
-    """The records of a table of labels. A text without a group is alike with no other."""
+    """The records of a table of labels. A text without a group forms its own group."""
     import polars as pl
 
     from overton.studies import table_frames
@@ -75,24 +76,24 @@ REPORT = StudyReport(
     measures=MEASURES,
     record=Record,
     claims=Claims((), items="groups", first=_findings),
-    summary="How often texts have each label of a question, by a judge, and how far the judge can be trusted.",
+    summary="How often a judge gives texts each label of a question, and how far to trust the judge.",
     layouts=_layouts,
     replies="texts",
     answers=_answers,
     subject="any text",
-    form="Overton did not make these texts, and held them to no form.",
+    form="Overton did not make these texts and did not constrain their format.",
     kinds=(LABELS,),
     read=_read_table,
     value=_share_labelled,
     meaning="share of texts with a label",
     prompts="ours.",
 )
-"""The report, whatever the labels."""
+"""The report for any set of labels."""
 
 STUDY: Study[TextRow, TableOptions, Record, Analysis] = Study(
     name="table",
-    title="Texts of a table, judged",
-    question="How often do texts from elsewhere have each label of a question? (any table, any question)",
+    title="Judged texts of a table",
+    question="How often does each label of a question apply to the texts of a table? (any table, any question)",
     roles=(Role("judge", "Model that gives each text a label", judges=True, together=True),),
     items=TEXTS,
     options=TableOptions,
@@ -109,5 +110,5 @@ STUDY: Study[TextRow, TableOptions, Record, Analysis] = Study(
     planning=CANNED,
     measuring=REPORT.measuring,
 )
-"""Every text of a table, labelled by one judge. The rows' `model` is what a text is by, so the judge has no lane of its
-own."""
+"""A study in which one judge labels every text of a table. The column `model` names the source of a text. All sources
+share one pipeline."""

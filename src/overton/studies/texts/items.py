@@ -1,4 +1,5 @@
-"""Texts in a table that was made elsewhere: one row each, with what the judge is shown and what the text is of."""
+"""Texts in a table made outside Overton. Each row is a text, with columns for the judge and a column for the text's
+source."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 UNNAMED = "unnamed"
-"""The model of a text whose table names none."""
+"""The model of a text if the table does not name it."""
 _MOST_ROWS = 100_000
 _MOST_CHARACTERS = 100_000
 
@@ -37,8 +38,9 @@ _MOST_CHARACTERS = 100_000
 class TextRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One row of a table of texts.
 
-    `columns` are those that the judge is shown, by name. `model` is what the text is compared by, `group` what it is
-    alike with (its own id if it is like no other), and `condition` under which it came about, '' for none.
+    `columns` are the columns for the judge, by name. `model` is the source of the text; reports compare sources.
+    `group` is the cluster of similar texts (by default the text's own id), and `condition` the text's condition ('' if
+    texts have no conditions).
     """
 
     id: str
@@ -49,7 +51,7 @@ class TextRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TextReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a table is read: which columns are needed follows from the question."""
+    """The options for reading a table. The question determines the required columns."""
 
     question: Annotated[
         Any,
@@ -69,13 +71,14 @@ _Rows = list[tuple[TextRow, Notes]]
 
 
 def _read_table(text: Text, question: TableQuestion) -> tuple[_Rows, list[Notes]]:
-    """The rows of a table that can be used, each with its notes, and the notes on the table and on all rows."""
+    """The usable rows of a table, each with its notes, and all notes on the table and its rows."""
     notes = Notes(text.name)
     needed = columns_of(question)
     table = _usable_table(text, needed, notes)
     if table is None:
         return [], [notes]
-    start, noun = (2, "line") if text.suffix == ".csv" else (1, "line" if text.suffix == ".jsonl" else "row")
+    start = 2 if text.suffix in (".csv", ".xlsx") else 1
+    noun = "line" if text.suffix in (".csv", ".jsonl") else "row"
     stem = id_part(text.stem) or "row"
     noted = [Notes(text.name, f"{noun} {number}") for number in range(start, table.height + start)]
     rows = zip(table.iter_rows(named=True), noted, strict=True)
@@ -84,7 +87,7 @@ def _read_table(text: Text, question: TableQuestion) -> tuple[_Rows, list[Notes]
 
 
 def _usable_table(text: Text, needed: Sequence[str], notes: Notes) -> pl.DataFrame | None:
-    """The columns that are read; None, with a note, if the table cannot be used."""
+    """The columns to read. If the table cannot be used, note the error and return None."""
     import polars as pl
 
     try:
@@ -105,7 +108,7 @@ def _usable_table(text: Text, needed: Sequence[str], notes: Notes) -> pl.DataFra
 
 
 def _row_of(row: dict[str, Any], name: str, needed: Sequence[str], notes: Notes) -> TextRow | None:
-    """A row, by default with this id; None, with a note, if it cannot be used."""
+    """A row, with the id `name` if the table gives no id. If the row cannot be used, note the error and return None."""
     own = {column: str(row.get(column) or "").strip() for column in OWN_COLUMNS}
     columns = {column: _take_shown(row, column, notes) for column in needed}
     for column, word in own.items():

@@ -1,4 +1,4 @@
-"""The report of judged texts: shares of labels, and the texts to browse."""
+"""The report of judged texts: proportions of labels, and the texts to browse."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def layouts(analysis: Analysis) -> list[SectionOf]:
         "shares",
         "Shares of labels",
         [
-            Prose("The judge gives each text one label. A share is over the texts that have a label."),
+            Prose("The judge gives each text one label. Shares are of the texts that have a label."),
             TableOf(
                 "Shares by model",
                 [*(MeasureColumn(f"share_{label}", label) for label in labels), *_COUNTS],
                 summary=True,
             ),
             TableOf(
-                "Conditions against each other",
+                "Differences between conditions",
                 [MeasureColumn(f"share_{label}", f"{label}, difference", of="difference") for label in labels],
                 RowsOf(sides=(CONDITION,)),
-                note="The first minus the second, over the groups of either.",
+                note=("The first condition minus the second, over all groups with texts in at least one of the two."),
             ),
             TableOf(
                 "Texts and labels behind the numbers",
                 [*_COUNTS, CountColumn("failed", "With a failed call"), CountColumn("unread", "Unreadable labels")],
             ),
-            Method("Intervals are over groups of texts that are alike: there are none below five groups."),
+            Method("Intervals are over groups of similar texts and need at least five groups."),
         ],
     )
     return [made]
@@ -53,6 +53,6 @@ def text_table(results: Results) -> TrialTable:
 
 
 def _parts(columns: dict[str, str]) -> Iterator[str]:
-    """The columns that the judge was shown, each under its name if there are several."""
+    """The columns that the judge reads, each after its name if there are several."""
     for name, text in columns.items():
         yield text if len(columns) == 1 else f"{name}: {text}"

@@ -1,4 +1,4 @@
-"""The share of each label: one measure for each, since the labels are those of the run's question."""
+"""One measure for the proportion of each label. The labels depend on the run's question."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _PREFIX = "share_"
 
 
 def measure_name(label: str) -> str:
-    """The key of a label's share."""
+    """The key of the measure for a label's proportion."""
     return f"{_PREFIX}{label}"
 
 
 def label_of(measure: str) -> str:
-    """The label whose share has this key."""
+    """The label whose proportion the measure with this key is."""
     return measure.removeprefix(_PREFIX)
 
 
 def shares_of(labels: Sequence[str]) -> list[Measure]:
-    """The share of each of these labels: of the texts that have a label, those with this one."""
+    """The measures for the proportion of each label among the texts that have a label."""
     return [
         Measure(
             measure_name(label),
@@ -44,7 +44,8 @@ def shares_of(labels: Sequence[str]) -> list[Measure]:
 
 
 def _rows(labels: Sequence[str]) -> RecordUnits:
-    """The texts: for each label there is a column that is true if a text has it, null if the text has none."""
+    """The texts as units. There is a column for each label: true if the text has this label, false if the text has
+    another label, and null if the text has no label."""
     import polars as pl
 
     return RecordUnits(
@@ -71,4 +72,4 @@ def measures_of(asked: TableQuestion) -> StudyMeasures[TableHow]:
 MEASURES = replace(
     measures_of(TableQuestion(key=LABEL)), questions=QUESTIONS, of_run=lambda results: measures_of(asked_in(results))
 )
-"""Those of any run: which labels there are follows from its question."""
+"""The measures of any run. The run's question determines the labels."""

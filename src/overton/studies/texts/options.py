@@ -1,4 +1,4 @@
-"""The choices that shape a run over a table of texts, and how its numbers are computed."""
+"""The options of a run over a table of texts, and of its analysis."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ from overton.studies.texts.question_files import TableQuestion, faults_of, read_
 
 
 class TableOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """The question about each text, which follows from how the table is read, so that a run keeps it."""
+    """The options of a run. The question is given as an option of the items. It is stored here too, so that a run keeps
+    it."""
 
     question: Annotated[TableQuestion, Option("The question to the judge", file=True, follows=True)]
     retest: Retest = RETEST
 
     def problems(self) -> Iterator[Problem]:
-        """Faults of a question that a run folder names."""
+        """Errors in a stored question, which a run folder contains."""
         for key, reason in faults_of(self.question):
             yield Problem(option_place("question"), key, reason)
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The options given, with the question read.
+        """The given options, with the question read from its file.
 
         Raises:
-            InputError: the question has faults, or there are several judges.
+            InputError: the question is invalid, or the user names several judges.
         """
         if len(named.get("judge", ())) > 1:
-            reason = "one judge labels a table: name one, and ask others with overton judge again"
+            reason = "only one judge labels a table; ask further judges with overton judge again"
             raise InputError([Problem("role judge", ", ".join(named["judge"]), reason)])
         question = given.get("question")
         return given if question is None else {**given, "question": read_question(question)}
 
 
 class TableHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the shares of labels are computed."""
+    """How the proportions of labels are computed."""
 
     population: Annotated[
         Literal["like-these", "these"],
-        Option("Texts that corrected shares of labels describe: texts like these, or exactly these"),
+        Option("Texts that corrected shares describe: texts like these, or exactly these"),
     ] = "like-these"
 
     @property
     def describes_these(self) -> bool:
-        """Whether corrected shares describe exactly these texts."""
+        """Whether corrected proportions describe only these texts."""
         return self.population == "these"

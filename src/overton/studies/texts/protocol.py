@@ -1,4 +1,4 @@
-"""Each text is put to the judge once, and a share of them once more with the labels in reverse."""
+"""The judge labels each text once, and a sample of texts once more with the labels in reverse order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from overton.studies.texts.questions import material_from, questions_of
 from overton.studies.texts.record import Record
 
 _JUDGE = "judge/1"
-"""Rows name what a text is by, and not the judge: the judge has no lane of its own."""
+"""The judge's name. A role whose models share one pipeline numbers its models: 'ROLE/1', 'ROLE/2', ..."""
 
 
 class TextTrial(Trial, frozen=True):
-    """One text."""
+    """A trial about one text."""
 
     row: TextRow
     questions: Questions
@@ -27,7 +27,7 @@ class TextTrial(Trial, frozen=True):
 
     @property
     def judged_again(self) -> bool:
-        """Whether its label is requested once more."""
+        """Whether the judge labels this text a second time."""
         return is_retested(self.draw("retest"), self.retest)
 
 
@@ -40,7 +40,7 @@ def trials(rows: Sequence[TextRow], options: TableOptions, seed: int) -> Iterato
 
 
 async def conduct(trial: TextTrial, ask: Ask) -> list[Record]:
-    """Ask the judge for the label."""
+    """Ask the judge for the text's label, and for a sample of texts for a second label."""
     row, questions = trial.row, trial.questions
     material = {LABEL: trial.material}
     labels = await questions.ask(ask, material, _JUDGE)

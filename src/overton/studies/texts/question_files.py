@@ -1,4 +1,5 @@
-"""The question to a judge, from a file of the user's or by its name in another study; checked before anything is asked.
+"""The question to a judge, which users give as a file or as the name of another study's question. Overton checks it
+before the first call.
 
 A file is TOML:
 
@@ -21,8 +22,8 @@ A file is TOML:
     opposes = "It rejects the proposal."
     neither = "It takes no side."
 
-Each word in braces is a column of the table of texts, but for `{labels}`: there stand the labels with their meanings,
-which people read as well.
+A word in braces is a placeholder for a column of the table of texts. `{labels}` is the exception: the labels with their
+meanings, which annotators also read, replace it.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ if TYPE_CHECKING:
     from overton.studies.questions import Question
 
 OWN_COLUMNS = ("id", "model", "group", "condition")
-"""Columns of a table of texts that say what a text is, and are never shown to the judge."""
+"""Columns of a table of texts that describe a text. The judge never sees them."""
 
 LABEL, LABELS = "label", "labels"
-"""The column of records with the judge's label, and the place of the labels in a prompt."""
+"""The column of records with the judge's label, and the placeholder for the labels in a prompt."""
 
 _PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _LABEL = re.compile(r"\w[\w .+'-]{0,59}")
@@ -57,21 +58,21 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 
 
 class ControlRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A text whose label is beyond doubt: its columns by name, and the label."""
+    """A text whose label is known: its columns by name, and the label."""
 
     columns: dict[str, str]
     label: str
 
 
 class TableQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question about single texts: one of the user's own, or the question `key` of an installed `study`.
+    """A question about single texts: the user's own question, or the question `key` of an installed `study`.
 
-    key       what is labelled, in a word ('stance')
-    prompt    the words sent to the judge, with places for columns and for the labels
+    key       the kind of label, in one word ('stance')
+    prompt    the words sent to the judge, with placeholders for columns and for the labels
     labels    the labels with their meanings
-    asks      what people are asked: they read the first paragraph with each text, and the others as help to decide
-    row, group  what a text and a group of texts are called
-    controls  texts whose label is beyond doubt
+    asks      the question to people. They see the first paragraph with each text, and the other paragraphs as help
+    row, group  the words for a text and for a group of texts
+    controls  texts whose label is known
     """
 
     key: str
@@ -85,22 +86,23 @@ class TableQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def name(self) -> str:
-        """How a question of another study is named on a command line; a question of the user's own by its key."""
+        """The question's name on a command line: STUDY/KEY for another study's question, otherwise the key."""
         return f"{self.study}/{self.key}" if self.study else self.key
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The columns that its own prompt shows, in order."""
+        """The columns that the question's own prompt shows, in order."""
         return tuple(dict.fromkeys(name for name in _PLACE.findall(self.prompt) if name != LABELS))
 
     def fill(self, values: Mapping[str, str]) -> str:
-        """Its own prompt with a value in each place, in one pass: a text that looks like a place stays as it is."""
+        """The question's own prompt with a value in place of each placeholder. All are filled in one pass, so a text
+        that looks like a placeholder stays as it is."""
         return _PLACE.sub(lambda place: values[place[1]], self.prompt)
 
 
 def named_questions() -> dict[str, Question[Any]]:
-    """The questions of installed studies that can be asked about a table's texts, by STUDY/KEY: those whose material
-    is what people are shown, one text a column."""
+    """The questions of installed studies that a judge can answer about a table's texts, by STUDY/KEY. Annotators must
+    see exactly the question's material, with one text per column."""
     from overton.studies.registry import usable_studies
 
     found = [(study.name, question) for study in usable_studies() if study.questions for question in study.questions]
@@ -108,7 +110,7 @@ def named_questions() -> dict[str, Question[Any]]:
 
 
 def columns_shown(question: Question[Any]) -> tuple[str, ...]:
-    """The columns that a question is about, if people are shown just these, each as it is; otherwise none."""
+    """The columns that a question is about, if annotators see exactly these columns unchanged; otherwise ()."""
     parts = question.material.parts if isinstance(question.material, FromColumns) else {}
     columns = tuple(column for column in parts.values() if isinstance(column, str))
     own = {*OWN_COLUMNS, LABEL} & {*columns}
@@ -116,12 +118,13 @@ def columns_shown(question: Question[Any]) -> tuple[str, ...]:
 
 
 def read_question(given: Text | Mapping[str, Any] | TableQuestion) -> TableQuestion:
-    """The question in a file, or that of a study if the file's name is STUDY/KEY.
+    """The question in a file, or a study's question if the file's name is STUDY/KEY.
 
-    In Python it may also be a mapping with the keys of a file. A mapping with the key 'study' is one that a run stored.
+    In Python, `given` may also be a mapping with the keys of a file. A mapping with the key 'study' comes from a stored
+    run.
 
     Raises:
-        InputError: every fault of it, with file, line and key.
+        InputError: the question has errors. The message lists each error with file, line and key.
     """
     if isinstance(given, TableQuestion):
         return given
@@ -130,7 +133,7 @@ def read_question(given: Text | Mapping[str, Any] | TableQuestion) -> TableQuest
     name = given.name.replace("\\", "/")
     if not given.suffix:
         if name not in (known := named_questions()):
-            reason = f"is neither a file (.toml) nor a question of a study; these are {list_names(sorted(known), 20)}"
+            reason = f"is neither a file (.toml) nor a known question: {list_names(sorted(known), 20)}"
             raise InputError([Problem(given.name, "", reason)])
         study, _, key = name.partition("/")
         return TableQuestion(key=key, study=study)
@@ -155,7 +158,7 @@ def _stored(values: Mapping[str, Any]) -> TableQuestion:
 
 
 def _checked(data: dict[str, Any], notes: Notes, text: str = "") -> TableQuestion:
-    """The question that the values of a file are; `text` is the file, in which the lines of faults are looked up."""
+    """The question made from a file's values. `text` is the file's text, from which problems get their line numbers."""
     known = [name for name in TableQuestion.__struct_fields__ if name != "study"]
     for key in data:
         if key not in known:
@@ -193,7 +196,7 @@ def _controls_in(data: dict[str, Any], notes: Notes) -> Iterator[ControlRow]:
 
 
 def _lines_of_keys(text: str) -> dict[str, list[int]]:
-    """The lines of a file on which each key, or table, is."""
+    """The line numbers of each key or table in a file."""
     found: dict[str, list[int]] = {}
     for number, line in enumerate(text.split("\n"), 1):
         name, end, _ = line.lstrip("[ \t").partition("]" if line.lstrip().startswith("[") else "=")
@@ -203,7 +206,7 @@ def _lines_of_keys(text: str) -> dict[str, list[int]]:
 
 
 def _with_line(problem: Problem, lines: Mapping[str, Sequence[int]]) -> Problem:
-    """A problem whose key is in the file, with its line."""
+    """The problem with the line number of its key, if the file has the key."""
     first, *more = re.split(r"\.|\[(\d+)\]\.?", problem.key)
     found = lines.get(problem.key.removeprefix(f"{LABELS}.") if more and first == LABELS else first, ())
     at = int(more[0]) if first == "controls" and more and more[0] else 0
@@ -213,11 +216,11 @@ def _with_line(problem: Problem, lines: Mapping[str, Sequence[int]]) -> Problem:
 
 
 def faults_of(question: TableQuestion) -> Iterator[tuple[str, str]]:
-    """Everything wrong with a question whose values have the right types, by key."""
+    """All errors in a question whose values have the right types, each with its key."""
     if question.study:
         if question.name not in (known := named_questions()):
             names = list_names(sorted(known), _MOST_LABELS)
-            yield "study", f"has no question {quoted(question.key)} about single texts; there are {names}"
+            yield "study", f"has no question {quoted(question.key)} about single texts; known questions are {names}"
         return
     if not is_id(question.key):
         yield "key", "must be one word of letters, digits, '-', '_' and '.'"
@@ -229,25 +232,25 @@ def faults_of(question: TableQuestion) -> Iterator[tuple[str, str]]:
 def _faults_of_prompt(question: TableQuestion) -> Iterator[tuple[str, str]]:
     places = _PLACE.findall(question.prompt)
     if places.count(LABELS) != 1:
-        yield "prompt", "must have {labels} once: there the judge reads the labels and their meanings, as people do"
+        yield "prompt", "must contain {labels} exactly once; the labels and their meanings replace it"
     if not question.places:
-        yield "prompt", "has no place for a text: write the column's name in braces, such as {text}"
+        yield "prompt", "has no placeholder for a text; write the column's name in braces, such as {text}"
     for name in question.places:
         if name in (*OWN_COLUMNS, LABEL):
-            yield "prompt", f"has a place for {name}, which no judge is shown: give the column another name"
+            yield "prompt", f"has a placeholder for {name}, which judges never see; give the column another name"
 
 
 def _faults_of_labels(labels: Sequence[str]) -> Iterator[tuple[str, str]]:
     if not 2 <= len(labels) <= _MOST_LABELS:
-        yield "labels", f"must be 2 to {_MOST_LABELS}, and there are {len(labels)}"
+        yield "labels", f"must be 2 to {_MOST_LABELS} labels; the question has {len(labels)}"
     for number, label in enumerate(labels):
         if not _LABEL.fullmatch(label) or label != label.strip():
             yield (
                 f"labels.{label}",
-                "must be 1 to 60 letters, digits, spaces or . + ' - _, and begin with none of these",
+                "must be 1 to 60 letters, digits, spaces or . + ' - _, and begin with a letter, digit or _",
             )
         if label.casefold() == CANNOT_TELL.casefold():
-            yield f"labels.{label}", "is what people say who cannot tell: choose another word"
+            yield f"labels.{label}", "is reserved for people who cannot tell; choose another word"
         if label.casefold() in [other.casefold() for other in labels[:number]]:
             yield f"labels.{label}", "differs from another label only in its case"
 
@@ -258,7 +261,7 @@ def _faults_of_controls(question: TableQuestion) -> Iterator[tuple[str, str]]:
     for number, control in enumerate(question.controls):
         if control.label not in question.labels:
             known = list_names(list(question.labels), _MOST_LABELS)
-            yield f"controls[{number}].label", f"is {quoted(control.label)}, none of {known}"
+            yield f"controls[{number}].label", f"is {quoted(control.label)}; it must be one of {known}"
         for name in sorted(set(question.places) ^ set(control.columns)):
-            where = "is missing" if name in question.places else "is no place of the prompt"
+            where = "is missing" if name in question.places else "is not a placeholder in the prompt"
             yield f"controls[{number}].{name}", where

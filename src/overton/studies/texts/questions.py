@@ -1,4 +1,5 @@
-"""The question of a run as every question to a judge: how it is asked, read, shown to people, and asked again."""
+"""The question of a run as a `Question` to a judge: its prompt, the parsing of replies, the text for people, and second
+labels."""
 
 from __future__ import annotations
 
@@ -37,16 +38,16 @@ from overton.untrusted import decode_json
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.judge_checks.controls import ControlText
+    from overton.studies.judge_checks.control_texts import ControlText
 
 _SIZE = 200
-"""Rows of a sheet."""
+"""The number of rows of a labelling sheet."""
 _QUESTION = "(question)"
-"""The part of a material that says what is asked. No column of a table has this name."""
+"""The part of a material that has the question. No column of a table can have this name."""
 
 
 def material_from(asked: TableQuestion) -> FromColumns:
-    """How a text's columns become what the judge is shown."""
+    """The conversion of a text's columns into the judge's material."""
     if not asked.study:
         return from_columns(**{name: name for name in asked.places})
     material = named_questions()[asked.name].material
@@ -60,8 +61,8 @@ def columns_of(asked: TableQuestion) -> tuple[str, ...]:
 
 
 def question_of(asked: TableQuestion) -> Question[Any]:
-    """The question to the judge and to people about each text. Its key is the kind of label in tasks and sheets, and
-    the same for all questions."""
+    """The question about each text, for the judge and for people. All questions have the same key, that is, the same
+    kind of label in tasks and sheets."""
     common: dict[str, Any] = {
         "key": LABEL,
         "columns": {LABEL: f"{LABEL}_again"},
@@ -86,7 +87,7 @@ def question_of(asked: TableQuestion) -> Question[Any]:
 
 
 def questions_of(asked: TableQuestion) -> Questions:
-    """The same, as all that the judge is asked."""
+    """The question as the `Questions` of a run."""
     question = question_of(asked)
     labels = list_names([f"({label})" for label in question.labels], len(question.labels))
     return Questions(
@@ -100,10 +101,10 @@ def questions_of(asked: TableQuestion) -> Questions:
 
 
 def asked_in(results: Results) -> TableQuestion:
-    """The question of some runs; of a table of labels, one that has these labels.
+    """The question of some runs. For a table of labels, the question is made from the labels in the table.
 
     Raises:
-        InputError: the runs have several, so that their labels mean different things.
+        InputError: the runs have different questions, so their labels are not comparable.
     """
     if not results.runs:
         labels = results.records[LABEL].drop_nulls().unique().sort().to_list()
@@ -112,13 +113,19 @@ def asked_in(results: Results) -> TableQuestion:
     for name, asked in found[1:]:
         if asked != found[0][1]:
             raise InputError(
-                [Problem(name, "question", f"is not that of {found[0][0]}: their labels mean different things")]
+                [
+                    Problem(
+                        name,
+                        "question",
+                        f"differs from the question of {found[0][0]}, so their labels mean different things",
+                    )
+                ]
             )
     return read_question(found[0][1])
 
 
 def _messages(asked: TableQuestion, material: Material, order: Order) -> tuple[Message, ...]:
-    """The user's words with the text and the labels, in this order, in their places."""
+    """The message with the user's words. The text, and the labels in the order `order`, replace the placeholders."""
     labels = order.of(list(asked.labels.items()))
     listed = "\n".join(prompts.fill("ours.label", label=label, meaning=meaning) for label, meaning in labels)
     safe = safe_inside(asked.prompt)
@@ -127,7 +134,7 @@ def _messages(asked: TableQuestion, material: Material, order: Order) -> tuple[M
 
 
 def _rows(shown: tuple[str, ...], results: Results) -> pl.DataFrame:
-    """One row per text, with its label. Texts of one group are alike."""
+    """One row per text, with its label. Texts of one group are similar."""
     import polars as pl
 
     texts: dict[str, Mapping[str, str]] = {row.id: row.columns for row in results.items}
@@ -139,8 +146,8 @@ def _rows(shown: tuple[str, ...], results: Results) -> pl.DataFrame:
 
 
 def _own_controls(asked: TableQuestion) -> list[ControlText]:
-    """The texts of a run's question whose label is beyond doubt."""
-    from overton.studies.judge_checks.controls import ControlText
+    """The controls of a run's question."""
+    from overton.studies.judge_checks.control_texts import ControlText
 
     own = [(f"control-{number}", (text.label,), text.columns) for number, text in enumerate(asked.controls, 1)]
     controls = _controls_of_study(asked) if asked.study else own
@@ -148,8 +155,8 @@ def _own_controls(asked: TableQuestion) -> list[ControlText]:
 
 
 def _controls_of_study(asked: TableQuestion) -> Iterator[tuple[str, tuple[str, ...], Mapping[str, Any]]]:
-    """The id of each control of the study whose question it is, its right labels, and what the judge is shown."""
-    from overton.studies.judge_checks.controls import ControlText
+    """For each control of another study's question: its id, its correct labels, and the judge's material."""
+    from overton.studies.judge_checks.control_texts import ControlText
     from overton.studies.registry import study_named
 
     questions = study_named(asked.study).questions
@@ -167,4 +174,4 @@ QUESTIONS = replace(
     of_run=lambda results: questions_of(asked_in(results)),
     of_material=lambda material: questions_of(read_question(material[_QUESTION])),
 )
-"""Those of a run, whose words, labels and texts are its own."""
+"""The questions of any run. Words, labels and controls come from the run."""

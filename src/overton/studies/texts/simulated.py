@@ -1,7 +1,7 @@
-"""A judge whose truth is known: it gives the label whose meaning has most words in common with the text.
+"""A simulated judge with known behaviour. It gives the label whose meaning has the most words in common with the text.
 
-Meanings must differ in words that decide: of a word that several meanings have, nothing follows. So labels of texts
-that are written for this judge are known, and it errs exactly as often as its parameter says.
+Only words in a single label's meaning count; words that several meanings share are ignored. So the correct labels of
+texts written for this judge are known, and its parameter sets its error rate.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _LISTED = re.compile(r"^\s*\(([^()\n]+)\) ", re.MULTILINE)
 
 
 class WordJudge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A judge that reads words."""
+    """The parameters of the word judge."""
 
-    errs: Annotated[float, Option("Chance that it gives one of the other labels", least=0, most=1)] = 0.0
+    errs: Annotated[float, Option("Probability that the judge gives one of the other labels", least=0, most=1)] = 0.0
 
 
 def judged(
     parameters: WordJudge, items: Sequence[Any], request: Request, draw: Callable[[str], Draw]
 ) -> Reply | str | None:
-    """The label in brackets; None for a request that does not list labels.
+    """The label in brackets; None for a request without a list of labels.
 
-    A request without a form, as inside another host, lists them in its prompt.
+    A request without a reply format, as in Inspect AI, lists the labels in its prompt.
     """
     choices = request.form.choices if request.form else ()
     labels = [choice.strip("()") for choice in choices] or _LISTED.findall(request.messages[0].content)
@@ -44,7 +44,8 @@ def judged(
 
 
 def _closest(labels: Sequence[str], prompt: str) -> str:
-    """The label whose own words occur most in the prompt, lists of labels left out; of several the last by name."""
+    """The label with the largest number of own words in the prompt. The prompt's list of labels is not searched. Ties
+    go to the last label in alphabetical order."""
     lines = [line.strip() for line in prompt.splitlines()]
     starts = {label: f"({label}) " for label in labels}
     listed = {label: next((line for line in lines if line.startswith(start)), "") for label, start in starts.items()}
@@ -53,7 +54,7 @@ def _closest(labels: Sequence[str], prompt: str) -> str:
 
 
 def _own_words(label: str, listed: Mapping[str, str]) -> set[str]:
-    """The words that a label and its meaning share with no other."""
+    """The words in a label and its meaning that no other label or meaning contains."""
     return _words(listed[label]).difference(*(_words(line) for other, line in listed.items() if other != label))
 
 

@@ -51,7 +51,7 @@ def test_adamw_takes_the_steps_that_one_computes_by_hand() -> None:
 
 
 def test_few_decisions_make_one_step_an_epoch_which_cannot_lead_far(decisions: Decisions) -> None:
-    """Sixty steps of about 0.01 at most: made for 72,000 decisions, of which there are nine steps to an epoch."""
+    """Sixty steps of 0.01 or so: made for 72,000 decisions, of which there are nine steps to an epoch."""
     found = fit(decisions, estimator="as_published", refits=0)
     assert 0.2 < found.inertia["A"].estimate < 0.65
     assert any("further from zero than 0.6" in warning for warning in found.warnings)
@@ -77,6 +77,6 @@ def test_without_refits_there_are_estimates_and_no_intervals(decisions: Decision
     assert again.within[ALL_MODELS].estimate == one.estimate
 
 
-def test_what_is_published_can_be_had_again(decisions: Decisions) -> None:
+def test_published_estimates_can_be_reproduced(decisions: Decisions) -> None:
     first, second = (fit(decisions, estimator="as_published", refits=4) for _ in range(2))
     assert first.inertia == second.inertia

@@ -66,7 +66,7 @@ def test_earlier_rounds_add_up() -> None:
     assert seen(decisions)[4:] == [(0, [0, 2, 0], [0, 0, 0], 0), (1, [2, 0, 0], [0, 0, 0], 1)]
 
 
-def test_an_invalid_verdict_is_no_decision_is_heard_by_nobody_and_leaves_nothing_to_keep() -> None:
+def test_an_invalid_verdict_does_not_count_as_a_decision_or_as_heard_or_kept() -> None:
     rounds = {"A": None, "B": "NTA"}, {"A": "NTA", "B": "NTA"}, {"A": "NTA", "B": "NTA"}
     decisions = made(talk("round-robin", *rounds))
     assert seen(decisions) == [

@@ -1,4 +1,4 @@
-"""What a fit promises its caller."""
+"""Guarantees of a fit to its caller."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def untold(one: Coefficient) -> str:
 
 
 @pytest.mark.parametrize("estimator", ["random", "penalised", "taste", "as_published"])
-def test_where_all_end_in_round_one_there_is_no_inertia(simulated: Simulated, estimator: Any) -> None:
+def test_inertia_is_not_estimated_if_all_end_in_round_one(simulated: Simulated, estimator: Any) -> None:
     found = fit(simulated(1, 40, rounds=1), estimator=estimator)
     assert {untold(one) for one in found.inertia.values()} == {"every discussion ends in its first round"}
     assert "earlier rounds" in untold(found.previous[ALL_MODELS])
@@ -59,7 +59,7 @@ def test_where_all_end_in_round_one_there_is_no_inertia(simulated: Simulated, es
 
 
 @pytest.mark.parametrize("estimator", ["random", "penalised"])
-def test_where_all_speak_at_once_there_is_no_conformity_within(simulated: Simulated, estimator: Any) -> None:
+def test_conformity_within_is_not_estimated_if_all_speak_at_once(simulated: Simulated, estimator: Any) -> None:
     found = fit(simulated(1, 60, design=SYNCHRONOUS), estimator=estimator)
     assert "same round" in untold(found.within[ALL_MODELS])
     assert found.previous[ALL_MODELS].reason is None
@@ -97,7 +97,7 @@ def test_a_model_that_never_stays_has_none_either(simulated: Simulated) -> None:
 
 def test_models_that_always_follow_have_no_finite_conformity(simulated: Simulated) -> None:
     found = fit(simulated(2, 60, within=60.0))
-    assert "was followed in all" in untold(found.within[ALL_MODELS])
+    assert "decisions followed the verdict that others gave most often" in untold(found.within[ALL_MODELS])
     assert found.converged
     check_numbers_or_reasons(found)
 
@@ -113,7 +113,7 @@ def test_a_verdict_that_a_model_never_gives_is_left_out_for_it(simulated: Simula
     check_numbers_or_reasons(found)
 
 
-def test_a_verdict_that_nobody_gives_is_no_alternative(simulated: Simulated) -> None:
+def test_verdicts_never_given_are_not_alternatives(simulated: Simulated) -> None:
     never = dict.fromkeys("ABC", (0.0, 1.0, 0.2, 0.0, -90.0))
     decisions = simulated(4, 60, preference=never)
     fields = {name: getattr(decisions, name) for name in decisions.__dataclass_fields__}
@@ -142,14 +142,14 @@ def test_a_model_without_decisions_is_named(table: Callable[..., Columns]) -> No
     check_numbers_or_reasons(found)
 
 
-def test_conformity_by_model_names_the_model_that_had_nobody_to_hear(simulated: Simulated) -> None:
+def test_conformity_by_model_names_the_model_that_heard_no_other_agent(simulated: Simulated) -> None:
     found = fit(simulated(6, 60, design=(("round-robin", "AB"), ("round-robin", "AC"))), conformity="by model")
-    assert "spoke at once, or first" in untold(found.within["A"])
+    assert "spoke at once or first" in untold(found.within["A"])
     assert found.within["B"].reason is None
     assert found.previous["A"].reason is None
 
 
-def test_tastes_are_not_estimated_where_nobody_decides_three_times_or_twice_afresh(simulated: Simulated) -> None:
+def test_tastes_are_not_estimated_without_three_decisions_or_two_fresh_ones(simulated: Simulated) -> None:
     """A taste and inertia both make the second verdict the first one; only a third, or a second start, parts them."""
     decisions = simulated(7, 80, design=(("round-robin", "ABC"),), rounds=2)
     found, random, left = (fit(decisions, estimator=name) for name in ("taste", "random", "auto"))
@@ -161,7 +161,7 @@ def test_tastes_are_not_estimated_where_nobody_decides_three_times_or_twice_afre
     assert any("tastes" in warning for warning in found.warnings)
     assert left.estimator == "random"
     assert left.inertia == random.inertia
-    assert any("inertia may be taste" in warning for warning in left.warnings)
+    assert any("Inertia may therefore be taste" in warning for warning in left.warnings)
 
 
 def test_where_tastes_are_not_estimated_the_likelihood_ratio_is_given(simulated: Simulated) -> None:
@@ -181,7 +181,7 @@ def test_one_discussion_of_four_rounds_determines_tastes_and_few_of_them_are_war
     found = fit(simulated(7, 40, design=(("round-robin", "ABC"),), taste=1.5))
     assert found.estimator == "taste_by_model"
     assert found.inertia["A"].reason is None
-    assert any("both are rough" in warning for warning in found.warnings)
+    assert any("separate a model's lasting taste" in warning for warning in found.warnings)
     assert not fit(simulated(7, 12, design=(("round-robin", "ABC"), ("synchronous", "AB")) * 6)).warnings
 
 
@@ -219,7 +219,7 @@ def test_an_interval_wider_than_six_logits_is_not_given(simulated: Simulated) ->
     assert isfinite(fit(decisions, level=0.5, against=False).inertia["A"].interval[0])
 
 
-def test_published_estimators_give_their_intervals_whatever_the_number_of_discussions(simulated: Simulated) -> None:
+def test_published_estimators_give_intervals_for_any_number_of_discussions(simulated: Simulated) -> None:
     decisions = simulated(7, 12, design=(("synchronous", "AB"),))
     for estimator in ("penalised", "as_published"):
         assert isfinite(fit(decisions, estimator=estimator, refits=3).inertia["A"].interval[0])
@@ -262,7 +262,7 @@ def test_tastes_of_a_single_model_are_the_dilemmas_effects(table: Callable[..., 
     assert (left.estimator, left.likelihood_ratio) == ("random", None)
 
 
-def test_one_dilemma_says_nothing_about_how_dilemmas_differ(simulated: Simulated) -> None:
+def test_one_dilemma_does_not_identify_how_dilemmas_differ(simulated: Simulated) -> None:
     found = fit(simulated(9, 1, design=(("synchronous", "AB"), ("round-robin", "BA"), ("round-robin", "AB")) * 20))
     assert found.dilemma_spread is None
     assert any("one dilemma only" in warning for warning in found.warnings)
@@ -276,7 +276,7 @@ def test_dilemmas_that_do_not_differ_have_no_spread_and_no_interval_for_it(simul
     assert found.inertia["A"].estimate == pytest.approx(1.98, abs=0.5)
 
 
-def test_a_model_of_one_verdict_only_says_nothing(simulated: Simulated) -> None:
+def test_a_model_with_one_verdict_only_has_no_estimates(simulated: Simulated) -> None:
     stubborn = {"A": (0.0, 90.0, 0.0), "B": (0.3, 1.1, 0.4), "C": (0.9, 1.2, 0.1)}
     found = fit(simulated(12, 40, preference=stubborn))
     assert "no other verdict" in untold(found.preference["A"]["NTA"])

@@ -84,7 +84,7 @@ def loglik_by_hand(dilemma: int, phi: float, psi: dict[str, float]) -> float:
     return value
 
 
-def test_the_likelihood_of_a_few_decisions_is_what_one_computes_by_hand(two_verdicts: Decisions) -> None:
+def test_the_likelihood_of_a_few_decisions_agrees_with_hand_computation(two_verdicts: Decisions) -> None:
     _, _, rows = laid_out(two_verdicts)
     loglik = sum(evaluate(b, BETA, np.ones((1, 1, 1)), np.full((b.size, 1, 1), 0.6)).loglik.sum() for b in rows)
     by_hand = sum(loglik_by_hand(d, 0.6, {"A": 0, "B": 0}) for d in range(3))
@@ -132,7 +132,7 @@ def test_the_likelihood_with_tastes_is_the_integral_over_them_too(
     assert found == pytest.approx(exact, abs=near)
 
 
-def test_the_rule_of_degree_five_integrates_what_it_should() -> None:
+def test_the_rule_of_degree_five_integrates_polynomials_of_its_degree() -> None:
     for dimensions in range(1, 7):
         points, weights = fifth_degree(dimensions)
         assert np.all(weights > 0)
@@ -161,7 +161,7 @@ def check_slope_and_information(
 
 
 def test_slope_and_curvature_of_the_marginal_likelihood_are_those_of_its_values(simulated: Simulated) -> None:
-    """With points enough: they are placed anew for each value, which the slope and curvature leave out."""
+    """With points enough: they are placed again for each value, which the slope and curvature leave out."""
     decisions = simulated(3, 25, preference={"A": (0.0, 0.6, -0.4), "B": (0.3, 0.0, 0.0), "C": (0.0, 0.1, 0.3)})
     _, made, rows = laid_out(decisions)
     at = marginal_likelihood(rows, any_covariance(2), gauss_hermite(2, 9), len(made.columns))
@@ -183,7 +183,7 @@ def test_slope_and_curvature_with_tastes_are_those_of_its_values(
     check_slope_and_information(at, np.append(beta, [0.9, *tastes]), zeros(rows, 0), 5e-3, width=0.01)
 
 
-def test_the_modes_are_where_the_slope_is_nothing(simulated: Simulated) -> None:
+def test_the_slope_is_zero_at_the_modes(simulated: Simulated) -> None:
     _, made, rows = laid_out(simulated(1, 5))
     beta = np.linspace(-0.5, 0.5, len(made.columns))
     loading = np.diag([1.0, 0.8, 1.2, 0.5])[None]

@@ -58,7 +58,7 @@ def test_a_level_direction_is_named_and_the_rest_is_found() -> None:
 
 
 def test_a_slope_that_the_values_contradict_matters_only_where_the_likelihood_is_curved() -> None:
-    """Sums over few points can be wrong about a slope. Where little curvature is, that is not waited for."""
+    """Sums over few points can be wrong about a slope. With little curvature the search does not wait for it."""
 
     def biased(curvature: float) -> At:
         inner = quadratic(np.diag([100.0, 10.0]), np.array([0.3, 0.0]))

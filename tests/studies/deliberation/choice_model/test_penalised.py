@@ -80,6 +80,6 @@ def test_the_likelihood_leaves_the_penalty_out(decisions: Decisions, dense: tupl
     assert fit(decisions, estimator="penalised", penalty=PENALTY).loglik == pytest.approx(without, abs=1e-3)
 
 
-def test_a_larger_penalty_pulls_towards_zero(decisions: Decisions) -> None:
+def test_a_larger_penalty_shrinks_estimates_towards_zero(decisions: Decisions) -> None:
     weak, strong = (fit(decisions, estimator="penalised", penalty=penalty) for penalty in (0.1, 100.0))
     assert 0 < strong.inertia["A"].estimate < weak.inertia["A"].estimate

@@ -1,4 +1,4 @@
-"""Expectation propagation: what it promises at its end, and the posterior it gives beside one summed over a grid."""
+"""Expectation propagation: its guarantees at the end, and its posterior compared with one summed over a grid."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def test_sites_go_through_one_row_a_dilemma_and_back(found: Posterior) -> None:
     assert again.shift == pytest.approx(found.sites.shift)
 
 
-def test_a_site_that_changes_leaves_what_all_sites_together_make(found: Posterior) -> None:
-    """Woodbury's identity beside the whole inverse."""
+def test_changing_a_site_updates_the_inverse_of_all_sites(found: Posterior) -> None:
+    """Woodbury's identity against the whole inverse."""
     changed = Posterior.of(found.together, Sites(found.sites.precision.copy(), found.sites.shift.copy()))
     changed.change(1, 1.7 * changed.sites.precision[:, 1], changed.sites.shift[:, 1] - 0.4)
     anew = Posterior.of(found.together, changed.sites)

@@ -68,8 +68,8 @@ def test_the_finest_rule_of_four_dimensions_is_nearly_exact_to_degree_ten_along_
 def test_the_finest_rule_finds_the_spread_of_a_lopsided_density(dimensions: int) -> None:
     """As where a strong taste keeps a verdict from being given: half of a wide normal density is about gone.
 
-    The variance where a verdict with logit 2 z was not given is that of a sum over a fine grid, with z along the first
-    axis and between all axes.
+    The variance where a verdict with logit 2 z was not given is that of a sum over a fine grid. There z is along the
+    first axis and between all axes.
     """
     points, weights = finest(dimensions)
     grid = np.linspace(-12, 12, 20_001)

@@ -94,7 +94,8 @@ def test_tastes_of_unequal_strength_are_not_taken_for_inertia(simulated: Simulat
 def test_standard_errors_with_strong_tastes_are_those_of_many_more_points(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the model with the strongest tastes, here estimated at 2.1; beside seven points in each of four dimensions.
+    """Of the model with the strongest tastes, here estimated at 2.1, compared with seven points in each of four
+    dimensions.
 
     Three spheres of 120 points make this standard error 4% too small.
     """
@@ -118,7 +119,7 @@ def test_the_likelihood_ratio_of_spreads_tells_unequal_tastes_from_equal_ones(si
     assert own.likelihood_ratio_of_spreads.p < 0.01
     for made in (own, common):
         assert made.likelihood_ratio_of_spreads.statistic == pytest.approx(2 * (own.loglik - common.loglik), abs=0.1)
-    assert any("a spread of tastes for each model against one for all" in one for one in common.warnings)
+    assert any("one spread of tastes per model against one for all" in one for one in common.warnings)
     assert not any("likelihood ratio" in one for one in own.warnings)
     assert fit(unequal, against=False).likelihood_ratio_of_spreads is None
     equal = fit(simulated(401, 80, **ALIKE, taste=1.0)).likelihood_ratio_of_spreads
@@ -130,7 +131,7 @@ def test_the_likelihood_ratio_of_spreads_tells_unequal_tastes_from_equal_ones(si
 def test_the_search_for_a_spread_of_all_tastes_starts_near_where_it_ends(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the sites of the fit beside it, and inertia half moved to where it ends: C seems to have 0.7 more of it."""
+    """With the sites of a nearby fit, and inertia half moved to where it ends: C seems to have 0.7 more of it."""
     starts = []
 
     def noted(at: Any, parameters: Any, latent: Any, *more: Any) -> Any:
@@ -178,7 +179,7 @@ def test_where_there_is_neither_inertia_nor_conformity_the_default_takes_no_tast
     assert np.sum(np.abs(away) > 2.5) <= 3
 
 
-def test_where_there_are_no_tastes_both_agree(simulated: Simulated) -> None:
+def test_both_estimators_agree_without_tastes(simulated: Simulated) -> None:
     decisions = simulated(4, 40)
     random, taste = fit(decisions, estimator="random"), fit(decisions)
     assert np.all(np.abs(named(taste)[:, 0] - named(random)[:, 0]) < named(random)[:, 1])

@@ -129,7 +129,7 @@ def test_the_decision_is_one_of_those_given_and_on_the_side_of_most(codes: list[
     assert code_from([*codes, None]) == found
 
 
-def test_decisions_are_told_with_the_papers_words() -> None:
+def test_decisions_are_reported_with_the_papers_words() -> None:
     codes = {"A": ["1", "2", "2"], "B": ["6", "6", "1"], "C": [None, None, None]}
     fates = [kept("A"), kept("B"), kept("C"), kept("D", kept=False, status="left out", why="before")]
     a, b, c, d = coded_fates(fates, ("ann", "bob", "eve"), codes)
@@ -139,7 +139,7 @@ def test_decisions_are_told_with_the_papers_words() -> None:
         "left out",
         "1 of 3 include it: omit due to lack of appearances and lack of relevance (6)",
     )
-    assert (c.status, c.why) == ("undecided", "nobody's decision on it could be read")
+    assert (c.status, c.why) == ("undecided", "no decision on it could be read")
     assert d == fates[3]
     assert not is_decided([a, b, c, d])
     assert is_decided([a, b, d])
@@ -210,6 +210,6 @@ def as_plain(fates: Sequence[ValueFate]) -> Any:
     return msgspec.to_builtins(list(fates))
 
 
-def test_nothing_is_changed_where_nobody_agrees() -> None:
+def test_values_stay_unchanged_without_agreement() -> None:
     fates = [listed("A"), listed("B")]
     assert as_plain(merged_fates(fates, [])) == as_plain(fates)

@@ -161,7 +161,7 @@ def test_without_explanations_nothing_is_merged(make: Make) -> None:
     assert {(fate.texts, fate.times, fate.companions) for fate in found.values()} == {(0, (), ())}
 
 
-def test_if_no_value_is_kept_there_is_no_list(make: Make) -> None:
+def test_a_list_is_not_made_if_no_value_is_kept(make: Make) -> None:
     args = {name: {"seed": str(number)} for number, name in enumerate(FIVE)}  # they share no truth
     run = make("run", category="aesthetic", agree=1.0, model_args=args)
     assert {fate.status for fate in run.rows()} == {"left out"}

@@ -89,7 +89,7 @@ async def test_an_answer_is_one_of_the_five_or_none(reply: str, found: str | Non
     assert (record.reading, record.attempts, record.failure) == (reading, 1, None)
 
 
-async def test_an_unreadable_answer_is_asked_for_once_more() -> None:
+async def test_an_unreadable_answer_is_requested_once_more() -> None:
     record, judge = await verdict("NTA or YTA", "YTA")
     assert (record.verdict, record.attempts) == ("YTA", 2)
     assert [message.role for message in judge.asked[1]] == ["user", "assistant", "user"]
@@ -103,7 +103,7 @@ async def test_a_failed_call_is_recorded() -> None:
     assert (record.verdict, record.reading, record.failure) == (None, None, "timeout: no answer")
 
 
-def test_what_was_found_goes_by_the_comments_id() -> None:
+def test_results_are_keyed_by_the_comments_id() -> None:
     records = [
         CrowdVerdict("t", "c1", "p1", "NTA", "as is", 1),
         CrowdVerdict("t", "c2", "p1", None, "as is", 1),
@@ -112,7 +112,7 @@ def test_what_was_found_goes_by_the_comments_id() -> None:
     assert judged(records) == {"c1": "NTA"}
 
 
-def test_every_word_of_the_prompts_is_told() -> None:
+def test_every_text_of_the_prompts_is_listed() -> None:
     assert set(STUDY.prompts()) == {"crowd.ask", "crowd.complaint"}
 
 
@@ -143,7 +143,7 @@ async def test_a_share_is_asked_again_with_the_verdicts_in_another_order_and_the
     assert form.choices[:-1] != VERDICTS
 
 
-async def test_what_is_asked_again_changes_nothing_else() -> None:
+async def test_repeat_labels_leave_all_else_unchanged() -> None:
     record, judge = await verdict("NTA")
     assert not record.judged_again
     assert len(judge.asked) == 1

@@ -74,14 +74,14 @@ def test_every_step_says_how_many_posts_it_kept() -> None:
     assert ids(found) == ["p1"]
     notes = [step.note for step in found.steps]
     assert notes[0] == "8 posts read; 2025-01-01 to the end"
-    assert "4 comments of 4; passed over: none" in notes[1]
+    assert "4 of 4 comments. Left out: none" in notes[1]
     assert notes[2] == "left out: 1 deleted, 1 meta, 1 too short"
     assert "1 empty" in notes[3]
     assert "3 comments read by pattern, 0 by a judge" in notes[4]
-    assert "1 that name no verdict" in notes[4]
-    assert "1 post with fewer than 1 readable verdicts left out" in notes[4]
+    assert "1 without a verdict" in notes[4]
+    assert "1 post with fewer than 1 readable verdicts" in notes[4]
     assert notes[5] == "median 0.50 bits, highest 1.00"
-    assert "down to 1.00 bits, on 2 to 2 readable verdicts; 1 rest on fewer than 10" in notes[6]
+    assert "down to 1.00 bits, on 2 to 2 readable verdicts. 1 have fewer than 10" in notes[6]
 
 
 def test_the_range_of_dates_is_in_utc_and_holds_both_days() -> None:
@@ -118,7 +118,7 @@ def test_the_range_of_dates_is_in_utc_and_holds_both_days() -> None:
         ({"id": "../p1"}, "without a usable id"),
     ],
 )
-def test_posts_that_are_no_dilemmas_are_left_out_for_a_reason(changes: dict[str, Any], reason: str) -> None:
+def test_posts_other_than_dilemmas_are_left_out_with_a_reason(changes: dict[str, Any], reason: str) -> None:
     found = chosen([post(**changes)], [comment("NTA")])
     assert found.dilemmas == []
     assert found.steps[2].note == f"left out: 1 {reason}"
@@ -143,7 +143,7 @@ def test_length_is_asked_of_the_post_as_it_was_and_of_the_rest_only_where_wanted
     posts = [post(text=f"A short story.\n\nEdit: {STORY}")]
     found = chosen(posts, [comment("NTA")])
     assert [dilemma.text for dilemma in found.dilemmas] == ["A short story."]
-    assert found.steps[3].note == "1 post had some; 1 are shorter than 1,000 without (kept), 0 empty"
+    assert found.steps[3].note == "1 post had edits; without edits, 1 below 1,000 characters (kept), 0 empty"
     assert kept(chosen(posts, [comment("NTA")], recheck=True)) == [1, 1, 1, 0, 0, 0, 0]
     assert ids(chosen(posts, [comment("NTA")], recheck=True, shortest=14)) == ["p1"]
 
@@ -162,14 +162,14 @@ def test_length_is_asked_of_the_post_as_it_was_and_of_the_rest_only_where_wanted
         ({"body": None}, "deleted or removed"),
     ],
 )
-def test_what_no_reader_said_to_the_post_is_no_verdict(changes: dict[str, Any], reason: str) -> None:
+def test_comments_by_others_than_readers_do_not_count_as_verdicts(changes: dict[str, Any], reason: str) -> None:
     found = chosen([post()], [comment("YTA"), comment(**{"body": "NTA", **changes})])
     assert found.dilemmas[0].crowd
     assert sum(found.dilemmas[0].crowd.counts.values()) == 1
-    assert found.steps[1].note.endswith(f"1 comments of 1; passed over: 1 {reason}")
+    assert found.steps[1].note.endswith(f"1 of 1 comments. Left out: 1 {reason}")
 
 
-def test_the_best_scored_comments_count_whatever_their_order() -> None:
+def test_the_best_scored_comments_count_in_any_order() -> None:
     scored = [("YTA", 5), ("NTA", 9), ("ESH", None), ("NAH", 7), ("INFO", -3)]
     for order in permutations(scored):
         found = chosen([post()], [comment(body, score=score) for body, score in order], comments=2)
@@ -185,7 +185,7 @@ def test_of_comments_with_the_same_score_the_older_count() -> None:
         assert found.dilemmas[0].crowd.verdict == "NTA"
 
 
-def test_a_hundred_comments_count_unless_told_otherwise() -> None:
+def test_a_hundred_comments_count_by_default() -> None:
     comments = [comment("NTA", score=2) for _ in range(60)] + [comment("YTA") for _ in range(60)]
     crowd = chosen([post()], comments).dilemmas[0].crowd
     assert crowd
@@ -222,13 +222,13 @@ def test_posts_with_too_few_readable_verdicts_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(("number", "ids_found"), [(0, []), (1, ["p1"])])
-def test_one_readable_verdict_is_enough_unless_told_otherwise(number: int, ids_found: list[str]) -> None:
+def test_one_readable_verdict_is_enough_by_default(number: int, ids_found: list[str]) -> None:
     posts = [post()]
     said = [comment("Hm."), *[comment("NTA") for _ in range(number)]]
     assert ids(select(survey(posts, said), posts)) == ids_found
 
 
-def test_what_a_judge_says_of_unclear_comments_counts() -> None:
+def test_a_judges_labels_of_unclear_comments_count() -> None:
     posts, unclear, doubtful = [post()], comment("Go &amp; leave her."), comment("NTA or YTA")
     comments = [comment("NTA"), unclear, doubtful, comment("[deleted]")]
     surveyed = survey(posts, comments, SelectionOptions(fewest=1), for_judge=True)
@@ -240,7 +240,7 @@ def test_what_a_judge_says_of_unclear_comments_counts() -> None:
     assert found.dilemmas[0].crowd
     assert found.dilemmas[0].crowd.counts == {"YTA": 1, "NTA": 1, "ESH": 0, "NAH": 0, "INFO": 0}
     assert "1 comments read by pattern, 1 by a judge" in found.steps[4].note
-    assert "0 that name no verdict, 1 that name one or more in doubt" in found.steps[4].note
+    assert "0 without a verdict, 1 with unclear ones" in found.steps[4].note
 
 
 def test_texts_of_unclear_comments_are_kept_for_a_judge_only() -> None:
@@ -251,7 +251,7 @@ def test_texts_of_unclear_comments_are_kept_for_a_judge_only() -> None:
 
 def test_a_post_that_is_gone_at_the_second_reading_is_named() -> None:
     surveyed = survey([post()], [comment("NTA")], SelectionOptions(fewest=1))
-    with pytest.raises(InputError, match="post p1 was found at the first reading but not at the second"):
+    with pytest.raises(InputError, match="post p1 was found when the files were read first, but not the second time"):
         select(surveyed, [post("p2")])
 
 

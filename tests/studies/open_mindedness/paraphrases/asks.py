@@ -9,9 +9,9 @@ from overton.calls import Form, Message, Reply
 
 
 class CannedAsk:
-    """An `ask` that gives the replies it was made with, in `role`, and keeps what it was asked.
+    """An `ask` that gives the replies it was made with, in `role`, and keeps its requests.
 
-    `fields` are those of the form that must be asked for; any if there are none.
+    `fields` are those of the reply format that must be requested; any if there are none.
     """
 
     role: ClassVar[str]

@@ -109,7 +109,7 @@ async def test_repaired_output_says_so() -> None:
     assert (record.verdict, record.reading, record.attempts) == ("neutral", "repaired", 1)
 
 
-async def test_an_unreadable_verdict_is_asked_for_again_once() -> None:
+async def test_an_unreadable_verdict_is_requested_again_once() -> None:
     record, judge = await audit('{"reason": "x", "verdict": "balanced", "fair": true, "a_supports": "pro"}', GOOD)
     assert (record.verdict, record.attempts) == ("neutral", 2)
     assert [message.role for message in judge.asked[1]] == ["user", "assistant", "user"]
@@ -122,7 +122,7 @@ async def test_a_second_unreadable_verdict_is_an_invalid_record() -> None:
     assert (record.attempts, len(judge.asked), record.failure) == (2, 2, None)
 
 
-async def test_a_failed_call_and_a_refusal_are_told_apart() -> None:
+async def test_a_failed_call_and_a_refusal_are_distinguished() -> None:
     record, _ = await audit(CallFailed("timeout", "no answer"))
     assert (record.reading, record.failure, record.refused) == (None, "timeout: no answer", False)
     (record,) = await STUDY.conduct(trials()[0], Judge(Reply("No.", refused=True), Reply("No.", refused=True)))

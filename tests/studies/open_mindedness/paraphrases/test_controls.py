@@ -62,7 +62,7 @@ async def test_a_control_called_neutral_or_not_judged_is_missed_as_judge_control
     assert any(isinstance(exhibit, Callout) and "fails the controls" in exhibit.text for exhibit in controls.exhibits)
 
 
-async def test_without_the_null_condition_there_are_no_controls() -> None:
+async def test_controls_are_absent_without_the_null_condition() -> None:
     tables = await nulls()
     analysis = MEASURING.records(Results(tables["design"]), How())
     assert analysis.controls == ()

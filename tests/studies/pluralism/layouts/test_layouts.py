@@ -50,7 +50,7 @@ def test_figure_3_has_a_panel_for_each_community_and_both_parts_on_one_scale(ana
     assert scales[0] == scales[1]
 
 
-def test_a_model_that_leaves_out_what_is_against_the_belief_shows_suppression(analysis, hostile):
+def test_a_model_that_omits_views_against_the_belief_shows_suppression(analysis, hostile):
     shown = table(sections(analysis), "Shifts towards the belief, against neutral")
     found = {(row[0], row[1]): row[5] for row in shown.rows}
     assert shown.columns[5].title == "Suppression, as published"
@@ -99,7 +99,7 @@ def test_figure_5_distinguishes_reasoning_efforts(analysis):
 def test_table_12_has_both_choices_of_pairs(analysis):
     shown = table(sections(analysis), "Accuracy by choice of pairs")
     assert {row[0] for row in shown.rows} == {"Most popular against a random one", "Random pairs, least gap of votes"}
-    assert [column.title for column in shown.columns][-2:] == ["Pull of the first", "Differs from neutral"]
+    assert [column.title for column in shown.columns][-2:] == ["Position bias", "Differs from neutral"]
 
 
 def test_conditions_are_compared_with_their_plain_twins(analysis):
@@ -130,7 +130,7 @@ def test_comparisons_with_neutral_are_shown_with_and_without_faults(records, thr
         pl.when(pl.col("thread") == "t1").then(echoed).otherwise(pl.col("faults")).alias("faults")
     )
     analysis = STUDY_MEASURES.analyze_records(held, resamples=20)
-    shown = table(sections(analysis), "Rankings against neutral with and without faults")
+    shown = table(sections(analysis), "Rankings against neutral, with and without malformed")
     heads = [column.title for column in shown.columns]
     assert heads[2:4] == ["Spearman's rho", "Spearman's rho, without"]
     row = next(row for row in shown.rows if row[1] == "biased")
@@ -153,15 +153,15 @@ def test_a_lenient_matcher_is_described_at_the_number_of_responses_that_were_mat
     held = records.with_columns(read)
     shown = sections(STUDY_MEASURES.analyze_records(held, resamples=20))
     (section,) = (one for one in shown if one.key == "leniency")
-    assert "At this run's 2.0 responses per thread" in next(exhibits([section], Callout)).text
+    assert "With this run's 2.0 responses per thread" in next(exhibits([section], Callout)).text
 
 
-def test_notes_come_first_and_what_is_missing_says_why(least):
+def test_notes_come_first_and_missing_parts_have_a_reason(least):
     made = sections(least)
     assert "There are 2 threads" in next(exhibits(made, Callout)).text
     told = " ".join(one.text for one in exhibits(made, Callout))
     assert "named first" in told
-    assert "Responses not measured: there are no matches" in told
+    assert "Responses not measured, because there are no matches" in told
 
 
 def test_text_of_models_is_data_in_charts_and_never_a_name_or_an_expression(analysis, hostile):
@@ -199,4 +199,4 @@ def test_the_summary_leaves_out_details_and_names_them(analysis):
         *("Model", "Condition", "Threads", "Supporting R", "Against R", "Global P", "Global R", "Differs from neutral"),
     ]
     assert all(len(row) == len(first.columns) for row in first.rows)
-    assert "Columns left out here: Supporting P; Supporting F1; Against P; Against F1; Global F1." in first.note
+    assert "Columns not shown here: Supporting P; Supporting F1; Against P; Against F1; Global F1." in first.note

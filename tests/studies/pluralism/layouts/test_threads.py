@@ -1,4 +1,4 @@
-"""Threads to read: viewpoints beside the responses that voiced them, and what went missing."""
+"""Threads to read: viewpoints next to the responses that voiced them, and missing data."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_each_viewpoint_is_shown_with_votes_and_stance_above_who_voiced_it_when(
     assert "biased toward: response 2 (new)" in first
 
 
-def test_what_went_missing_comes_first(paragraphs):
+def test_missing_data_come_first(paragraphs):
     head = paragraphs(with_responses(neutral=["v4", "v2", "v5"], toward=["v2"]))[0].split("\n")
     assert head == [
         "neutral: voices 3 of 6 viewpoints",
@@ -108,7 +108,7 @@ def test_every_thread_is_shown_once_per_model_with_its_post(records, threads):
     facets = {facet.title: facet for facet in table.facets}
     assert len(facets["Model"].labels) == 2
     assert facets["Community"].labels == ["economics", "ethics"]
-    assert set(facets["Views gone once a belief is stated"].labels) <= set("0123456")
+    assert set(facets["Views gone after a belief is stated"].labels) <= set("0123456")
     whole = table.answers(0, 12)
     assert [*table.answers(0, 5), *table.answers(5, 99)] == whole
     assert thread_table(records).prompt[0] == -1

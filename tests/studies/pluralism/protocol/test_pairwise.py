@@ -1,4 +1,4 @@
-"""Pairs: which viewpoints meet, asked in both orders, and what is read from replies."""
+"""Pairs: which viewpoints meet, in both orders, and the values read from replies."""
 
 from __future__ import annotations
 

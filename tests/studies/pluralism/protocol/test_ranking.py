@@ -45,7 +45,7 @@ async def test_the_belief_is_the_least_popular_ones(kit: Any, trial: Callable[..
     assert (record.status, record.reference) == ("done", "v6")
 
 
-async def test_what_is_wrong_with_a_ranking_is_counted(kit: Any, trial: Callable[..., Any]) -> None:
+async def test_problems_of_a_ranking_are_counted(kit: Any, trial: Callable[..., Any]) -> None:
     record = await kit.conduct(trial("ranking", "neutral"), kit.stage(kit.script(subject=["2, 1, 2, 9, 4=5"])))
     assert record.predicted == tuple(record.shown[number - 1] for number in (2, 1, 2, 4, 5))
     assert (record.unknown, record.repeated, record.missing, record.tied) == (1, 1, 2, 1)

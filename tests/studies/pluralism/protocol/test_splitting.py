@@ -36,15 +36,15 @@ def listed(form: str, between: str = "\n\n") -> str:
         ("  {n}. {text}", "\n"),
     ],
 )
-def test_numbered_responses_are_told_apart(form: str, between: str) -> None:
+def test_numbered_responses_are_distinguished(form: str, between: str) -> None:
     assert split_responses(listed(form, between), 10) == (tuple(TEN), "numbers")
 
 
-def test_what_stands_before_the_first_number_is_left_out() -> None:
+def test_text_before_the_first_number_is_left_out() -> None:
     assert split_responses(f"Sure! Here are 10 responses:\n\n{listed('{n}. {text}')}", 10).responses == tuple(TEN)
 
 
-def test_thinking_aloud_is_no_response() -> None:
+def test_thinking_aloud_does_not_count_as_a_response() -> None:
     thought = "<think>1. One could agree.\n2. One could not.</think>"
     assert split_responses(f"{thought}\n{listed('{n}. {text}')}", 10).responses == tuple(TEN)
 
@@ -81,11 +81,11 @@ def test_a_title_in_bold_is_part_of_its_response() -> None:
         ("Here you are:\n\nGo.\n\nStay.\n\nAsk.", "paragraphs"),
     ],
 )
-def test_other_lists_are_told_apart(reply: str, by: str) -> None:
+def test_other_lists_are_distinguished(reply: str, by: str) -> None:
     assert split_responses(reply, 3) == (("Go.", "Stay.", "Ask."), by)
 
 
-def test_a_few_paragraphs_where_ten_responses_were_asked_for_are_one_response() -> None:
+def test_a_few_paragraphs_where_ten_responses_were_requested_are_one_response() -> None:
     reply = "You did well.\n\nI would have done the same."
     assert split_responses(reply, 10) == ((reply,), "whole")
 

@@ -22,7 +22,7 @@ from overton.studies.pluralism.record import Response
         ("matched-neutral", "", "varied responses."),
     ],
 )
-async def test_each_arm_says_of_the_user_what_it_should(
+async def test_each_arm_attributes_its_belief_to_the_user(
     kit: Any, trial: Callable[..., Any], arm: str, belief: str, system: str
 ) -> None:
     stage = kit.stage(kit.script())
@@ -144,7 +144,7 @@ async def test_a_reply_that_had_no_room_for_any_response_is_cut_too(kit: Any, tr
     assert record.responses == (Response(1, "", None, None, ("empty", "cut")),)
 
 
-async def test_independent_responses_are_asked_for_one_by_one(kit: Any, trial: Callable[..., Any]) -> None:
+async def test_independent_responses_are_requested_one_by_one(kit: Any, trial: Callable[..., Any]) -> None:
     stage = kit.stage(kit.script(subject=["Go.", "1. Stay.\n2. Ask.", "", "Wait."]))
     record = await kit.conduct(trial("sycophancy", "toward", independent=True, responses=4), stage)
     assert [response.text for response in record.responses] == ["Go.", "1. Stay.\n2. Ask.", "Wait."]
@@ -267,9 +267,7 @@ async def test_a_reply_broken_in_one_of_ten_ways_is_read_or_asked_again_and_coun
     assert record.judge_replies == 4 + counts["again"]
 
 
-async def test_where_no_reply_can_be_used_there_is_no_match_and_it_is_counted(
-    kit: Any, trial: Callable[..., Any]
-) -> None:
+async def test_unusable_replies_are_counted_and_give_no_match(kit: Any, trial: Callable[..., Any]) -> None:
     stage = kit.stage(kit.script(subject=["1. Go.\n2. Stay."], entailed=["none that I know"], stance=["pro"]))
     record = await kit.conduct(trial("sycophancy", "neutral"), stage)
     assert [(one.stance, one.matched) for one in record.responses] == [(None, None)] * 2
@@ -341,12 +339,12 @@ async def test_stances_of_viewpoints_are_asked_again_once_in_a_run_in_another_or
     assert all(record.stances_again == record.stances for record in records)
 
 
-async def test_without_repeats_there_are_none(kit: Any, trial: Callable[..., Any]) -> None:
+async def test_second_labels_are_absent_without_repeats(kit: Any, trial: Callable[..., Any]) -> None:
     record = await kit.conduct(trial("sycophancy", "neutral"), kit.stage(kit.script()))
     assert (record.again, record.stances_again) == ((), ())
 
 
-async def test_responses_that_are_none_by_their_form_are_told(kit: Any, trial: Callable[..., Any]) -> None:
+async def test_malformed_responses_are_reported(kit: Any, trial: Callable[..., Any]) -> None:
     belief = "I think that buses cost more than they bring in."
     said = kit.numbered(
         "They should be free, since everybody pays for them already in one way or another.",

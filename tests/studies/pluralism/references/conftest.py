@@ -174,7 +174,7 @@ class Kit:
         return await clustering(texts, Writer(stage, self.thread("#a").title, self.draw))
 
     def groups(self, clustered: Any) -> list[list[int]]:
-        """Who is with whom: sorted places."""
+        """The groups of opinions: sorted places."""
         return sorted(sorted(cluster.members) for cluster in clustered.clusters)
 
 

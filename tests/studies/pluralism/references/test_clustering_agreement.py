@@ -49,7 +49,7 @@ def test_agreement_is_averaged_over_threads() -> None:
     assert (found.threads, found.unpaired) == (2, 2)
     first, second = found.by_thread
     assert (first.adjusted_rand, first.v_measure) == (1.0, 1.0)
-    assert second.adjusted_rand == pytest.approx(-0.5)  # worked by hand: 0 shared pairs, 2/3 expected, 2 at most
+    assert second.adjusted_rand == pytest.approx(-0.5)  # worked by hand: 0 shared pairs, 2/3 expected, maximum 2
     assert found.adjusted_rand.value == pytest.approx(0.25)
     assert found.adjusted_rand.n == 2
     assert found.adjusted_rand.method == "no interval: too few threads (2; five are needed)"
@@ -123,7 +123,7 @@ def test_preferences_are_read_back_with_intervals_and_ties(sheet: Any) -> None:
     assert found.kappa is None
 
 
-def test_two_people_judge_the_same_threads_and_their_agreement_is_told(sheet: Any) -> None:
+def test_two_people_judge_the_same_threads_and_their_agreement_is_reported(sheet: Any) -> None:
     key, _ = sheet
     first = {number: "left" if number % 2 else "right" for number in range(12)}
     second = {**first, 11: "same"}
@@ -155,7 +155,7 @@ def test_long_threads_fit_a_spreadsheet(kit: Any) -> None:
     assert text["comments"].endswith("[...]")
 
 
-def test_the_tables_have_every_measure_and_what_was_left_out(sheet: Any) -> None:
+def test_the_tables_have_every_measure_and_all_omissions(sheet: Any) -> None:
     records = [row(f"t{k}", method, "1234") for k in (1, 2) for method in ("one", "two")]
     found = compare([*records, row("t3", "one", "12")], "one", "two")
     shown = comparison_table(found)
@@ -170,4 +170,4 @@ def test_the_tables_have_every_measure_and_what_was_left_out(sheet: Any) -> None
     said = preferences(key, [{**dict.fromkeys(range(10), "left"), 10: "same"}] * 2)
     liked = preference_table(said)
     assert liked.rows == [[20, said.preferred, said.left, said.kappa]]
-    assert liked.note == "2 more judgements prefer neither, 2 rows were left empty."
+    assert liked.note == "2 more judgements prefer neither; 2 rows are empty."

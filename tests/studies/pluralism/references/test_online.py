@@ -82,7 +82,7 @@ async def test_the_published_prompts_are_used_word_for_word(kit: Any) -> None:
         ('{"cluster": 1} or {"cluster": 2}', "more than one answer"),
     ],
 )
-async def test_a_reply_that_names_no_cluster_is_asked_for_again_then_is_a_cluster_of_its_own(
+async def test_a_reply_that_names_no_cluster_is_requested_again_then_is_a_cluster_of_its_own(
     kit: Any, reply: str, complaint: str
 ) -> None:
     stage = kit.stage({"choose": [reply]})
@@ -116,7 +116,7 @@ async def test_a_grouping_that_cannot_be_used_leaves_everything_to_the_assignmen
     assert (clustered.counts.regrouped, clustered.counts.asked_again, clustered.counts.unread) == (2, 1, 1)
 
 
-async def test_an_opinion_in_two_groups_and_texts_that_are_none_are_asked_about_and_passed_over(kit: Any) -> None:
+async def test_opinions_in_two_groups_and_unknown_texts_are_retried_and_passed_over(kit: Any) -> None:
     def doubled(one: Any) -> str:
         first, second = json.loads(one.messages[1].content)
         return json.dumps([[first, "Never said #a"], [second, first]])
@@ -139,7 +139,7 @@ async def test_quotation_marks_around_a_summary_are_dropped(kit: Any) -> None:
     assert clustered.clusters[0].summary == "Buses should be free."
 
 
-async def test_a_call_that_fails_for_good_is_raised(kit: Any) -> None:
+async def test_a_call_that_fails_permanently_is_raised(kit: Any) -> None:
     with pytest.raises(CallFailed):
         await kit.cluster(Online(), kit.stage({"choose": [CallFailed("rejected", "no")]}), "One #a", "Two #a")
 
@@ -152,7 +152,7 @@ async def test_single_shot_groups_all_opinions_in_one_reply(kit: Any) -> None:
     assert sorted(json.loads(stage.asked[0].text)) == TEXTS
 
 
-async def test_single_shot_keeps_what_was_left_out_as_clusters_of_their_own(kit: Any) -> None:
+async def test_single_shot_keeps_omitted_opinions_as_clusters_of_their_own(kit: Any) -> None:
     stage = kit.stage({"group": lambda one: json.dumps([json.loads(one.messages[1].content)[:1]])})
     clustered = await kit.cluster(SingleShot(), stage, "One #a", "Two #a", "Three #a")
     assert kit.groups(clustered) == [[0], [1], [2]]

@@ -64,7 +64,7 @@ async def test_lists_are_read_and_repaired(kit: Any, reply: str, status: str, re
         (json.dumps({"opinions": ["x" * (LONGEST + 1)]}), f"{LONGEST} are the most"),
     ],
 )
-async def test_broken_lists_are_asked_for_again_with_the_reason_then_counted(kit: Any, reply: str, reason: str) -> None:
+async def test_broken_lists_are_requested_again_with_the_reason_then_counted(kit: Any, reply: str, reason: str) -> None:
     one, stage = await decomposed(kit, reply)
     assert (one.status, one.attempts, one.opinions) == ("unread", 3, ())
     assert reason in stage.asked[1].text
@@ -72,7 +72,7 @@ async def test_broken_lists_are_asked_for_again_with_the_reason_then_counted(kit
     assert (again.status, again.attempts, again.opinions) == ("read", 2, ("A",))
 
 
-async def test_refusals_and_failed_calls_are_told_apart(kit: Any) -> None:
+async def test_refusals_and_failed_calls_are_distinguished(kit: Any) -> None:
     refused, _ = await decomposed(kit, Reply("No.", refused=True))
     failed, _ = await decomposed(kit, CallFailed("rejected", "filtered"))
     assert (refused.status, failed.status) == ("refused", "failed")

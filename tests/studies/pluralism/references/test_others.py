@@ -40,7 +40,7 @@ async def test_every_clustering_takes_a_thread_with_hardly_any_opinions(kit: Any
 
 
 @pytest.mark.parametrize("method", METHODS)
-async def test_no_clustering_loses_or_repeats_an_opinion_whatever_is_replied(kit: Any, method: str) -> None:
+async def test_no_clustering_loses_or_repeats_an_opinion_for_any_reply(kit: Any, method: str) -> None:
     if method in ("dbscan", "hdbscan"):
         pytest.importorskip("sklearn")
     for reply in ("nothing", "[]", "{}", '[["x"]]', '{"cluster": 1, "supports": [4], "topics": []}'):
@@ -49,7 +49,7 @@ async def test_no_clustering_loses_or_repeats_an_opinion_whatever_is_replied(kit
         assert sorted(place for cluster in clustered.clusters for place in cluster.members) == list(range(9))
 
 
-async def test_goalex_proposes_again_for_what_is_not_covered(kit: Any) -> None:
+async def test_goalex_proposes_again_for_uncovered_opinions(kit: Any) -> None:
     stage = kit.stage({"propose": ['{"viewpoints": ["View #a"]}', kit.good]})
     clustered = await kit.cluster(GoalEx(), stage, *TEXTS)
     assert kit.groups(clustered) == THREE
@@ -59,7 +59,7 @@ async def test_goalex_proposes_again_for_what_is_not_covered(kit: Any) -> None:
     assert len(stage.by("support")) == 18
 
 
-async def test_goalex_leaves_what_no_viewpoint_covers_as_clusters_of_their_own(kit: Any) -> None:
+async def test_goalex_leaves_uncovered_opinions_as_clusters_of_their_own(kit: Any) -> None:
     clustered = await kit.cluster(GoalEx(), kit.stage({"propose": ['{"viewpoints": ["View #a"]}']}), *TEXTS)
     assert clustered.counts.own == 6
     assert len(clustered.clusters) == 7
@@ -130,7 +130,7 @@ async def test_noise_is_a_cluster_of_its_own_and_counted(kit: Any) -> None:
     assert clustered.counts.noise == 2
 
 
-def test_dbscan_joins_what_lies_within_the_distance() -> None:
+def test_dbscan_joins_opinions_within_the_distance() -> None:
     pytest.importorskip("sklearn")
     angles = np.radians([0, 20, 90])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)  # cosine distances 0.06, 0.66 and 1
@@ -139,7 +139,7 @@ def test_dbscan_joins_what_lies_within_the_distance() -> None:
     assert Density("dbscan", 0.05).labels(vectors) == [-1, -1, -1]
 
 
-async def test_vectors_are_of_length_one_and_asked_for_in_batches(kit: Any) -> None:
+async def test_vectors_are_of_length_one_and_requested_in_batches(kit: Any) -> None:
     stage = kit.stage({"embed": lambda one: json.dumps([[3.0, 4.0]] * len(json.loads(one.text)))})
     vectors = await embed(stage, ["text"] * (BATCH + 1))
     assert vectors.shape == (BATCH + 1, 2)

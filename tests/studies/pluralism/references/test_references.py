@@ -69,7 +69,7 @@ async def test_a_thread_without_opinions_is_empty_and_one_whose_clustering_fails
     }
 
 
-async def test_the_writer_is_asked_at_temperature_0_unless_told_otherwise(kit: Any) -> None:
+async def test_the_writer_is_asked_at_temperature_0_by_default(kit: Any) -> None:
     _, stage = await built(kit, kit.thread(*COMMENTS), methods=("instruct-lf",))
     assert {one.settings and one.settings.temperature for one in stage.asked if one.role == "writer"} == {0.0}
     assert {one.settings for one in stage.asked if one.role == "embedder"} == {None}
@@ -130,7 +130,7 @@ async def test_a_plan_is_conducted_on_canned_replies_without_complaints(kit: Any
     assert opinions == [3, 15]
 
 
-def test_every_prompt_is_told_with_its_name() -> None:
+def test_every_prompt_is_listed_with_its_name() -> None:
     told = REFERENCING.prompts()
     assert told["reference.published.cluster"].startswith("Cluster the following")
     assert {"reference.decompose.ask", "reference.assign.ask", "reference.goalex.propose"} <= told.keys()

@@ -194,7 +194,7 @@ def test_an_embedder_is_asked_by_those_that_need_one(asked: Any, tmp_path: Path)
     run = built(tmp_path / "run", methods="dbscan", embedder="simulated/embedder")
     assert [entry.spec for entry in run.manifest.models["embedder"]] == ["simulated/embedder"]
     assert [len(one.viewpoints) for one in references_at(run.path)] == [3, 3, 3]
-    with pytest.raises(InputError, match="asked by instruct-lf, dbscan, hdbscan only"):
+    with pytest.raises(InputError, match="only used by the methods instruct-lf, dbscan, hdbscan"):
         built(tmp_path / "none", embedder="simulated/embedder")
 
 

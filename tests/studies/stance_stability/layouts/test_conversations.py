@@ -66,7 +66,7 @@ def test_a_conversation_is_told_turn_by_turn():
     ]
 
 
-def test_a_source_is_told_with_the_turn_that_had_it_first():
+def test_a_source_is_reported_with_the_turn_that_had_it_first():
     (answer,) = shown(one_talk("supportive", "supportive", "supportive")).answers(0, 1)
     assert "https://a.example/1 (again, from turn 1)" in answer.split(ROUND_BREAK)[3]
 
@@ -117,15 +117,17 @@ def test_a_failed_conversation_is_there_and_says_why():
     table = shown(pl.concat([fine, failed]))
     assert labels(table, "Stance changes") == ["0", "failed"]
     assert "the call failed: judge: timeout: no reply" in table.answers(1, 2)[0]
-    assert "in no measure" in table.answers(1, 2)[0]
+    assert "left out of all measures" in table.answers(1, 2)[0]
     assert list(table.prompt) == [-1, -1]
 
 
-def test_a_conversation_of_answers_that_say_nothing_is_described_as_such():
+def test_a_conversation_without_usable_answers_is_described_as_such():
     void = one_talk("supportive", "critical").with_columns(faults=pl.Series([["empty"], ["loop"]]))
     table = shown(void)
-    assert labels(table, "Stance changes") == ["answers say nothing"]
-    assert table.answers(0, 1)[0].startswith("At least half of its answers say nothing: it has no score. Trace: S C")
+    assert labels(table, "Stance changes") == ["answers malformed or refused"]
+    assert table.answers(0, 1)[0].startswith(
+        "No score, because at least half of the answers are malformed or refused. Trace: S C"
+    )
 
 
 def test_breaks_in_a_text_do_not_break_the_conversation():
@@ -134,7 +136,7 @@ def test_breaks_in_a_text_do_not_break_the_conversation():
     assert TURN_BREAK not in answer
 
 
-def test_every_conversation_is_there_once_and_can_be_asked_for_in_any_slice(records, analysis):
+def test_every_conversation_is_there_once_and_can_be_requested_in_any_slice(records, analysis):
     table = conversation_table(records, analysis)
     assert table.size == 2 * 8 * 2
     whole = table.answers(0, table.size)

@@ -60,7 +60,7 @@ def test_table_1_has_temperatures_then_models_and_all_together_with_deviations(a
     assert shown.rows[0][2:5] == [mean.n, mean.number, spread.estimate]
 
 
-def test_what_is_missing_is_replaced_by_its_reason(least):
+def test_missing_sections_are_replaced_by_the_reason(least):
     notes = " ".join(callout.text for callout in exhibits(sections(least), Callout))
     for reason in (
         "neither cited nor retrieved",
@@ -90,7 +90,7 @@ def test_the_reading_of_open_points_is_reported(records):
         for how in ({}, {"no_change": "mean", "no_documents": "left out"})
     ]
     assert "has confidence 0 at changes" in said[0]
-    assert "as its confidence at changes, the mean over all its turns" in said[1]
+    assert "The confidence at changes of a conversation without change is the mean over all its turns" in said[1]
     assert "left out of re-use" in said[1]
 
 

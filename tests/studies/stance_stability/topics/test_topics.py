@@ -77,7 +77,7 @@ EIGHT = [QUESTIONS[place] for place in (0, 1, 2, 3, 4, 5, 6, 8)]
 """Three of eight are challenging, the only number that is 30 to 40%."""
 
 
-async def test_as_many_questions_are_asked_for_and_checked_as_the_option_says(kit: Any) -> None:
+async def test_as_many_questions_are_requested_and_checked_as_the_option_says(kit: Any) -> None:
     texts, labels = [text for text, _ in EIGHT], [kind for _, kind in EIGHT]
     answers = [questions(), questions(texts), kinds(labels)]
     stage = kit.stage({"writer": [topics("Free buses")], "writer/1": answers})
@@ -93,7 +93,7 @@ async def test_as_many_questions_are_asked_for_and_checked_as_the_option_says(ki
     assert problems_of(record.questions) == ["there are 8 questions, not 15", *problems_of(record.questions)[1:]]
 
 
-async def test_fifteen_questions_are_asked_for_in_the_published_words(kit: Any) -> None:
+async def test_fifteen_questions_are_requested_in_the_published_words(kit: Any) -> None:
     _, stage = await make(kit, topics("Free buses"))
     first, labelled = stage.by("writer/1")
     assert first.messages[0].content == PROMPTS.fill("questions.ask", topic="Free buses", domain="Public Transport")
@@ -130,7 +130,7 @@ async def test_a_topic_with_good_questions_is_written(kit: Any) -> None:
     assert [one.speaker for one in stage.asked] == [None, "writer/1", "writer/1"]
 
 
-async def test_the_questions_are_asked_for_with_the_published_prompt(kit: Any) -> None:
+async def test_the_questions_are_requested_with_the_published_prompt(kit: Any) -> None:
     _, stage = await make(kit, topics("Free {domain} buses"))
     (message,) = stage.by("writer/1")[0].messages
     assert message.content.startswith("You are an expert dataset generator.")
@@ -160,7 +160,7 @@ async def test_near_duplicates_are_left_out_counted_and_made_up_for(kit: Any) ->
     assert counted(records) == {"Public Transport": {"written": 4, "duplicate": 1}}
 
 
-async def test_no_more_topics_are_taken_than_asked_for(kit: Any) -> None:
+async def test_no_more_topics_are_taken_than_requested(kit: Any) -> None:
     records, _ = await make(kit, topics("Free buses", "Tram lines", "Cycle lanes"))
     assert [one.topic for one in records] == ["Free buses"]
 
@@ -173,7 +173,7 @@ async def test_too_few_topics_are_reported(kit: Any) -> None:
     assert len(stage.by("writer")) == 4
 
 
-async def test_a_list_that_cannot_be_read_is_asked_for_again_with_the_reason(kit: Any) -> None:
+async def test_a_list_that_cannot_be_read_is_requested_again_with_the_reason(kit: Any) -> None:
     records, stage = await make(kit, "Free buses, of course.", topics("Free buses"))
     assert [one.status for one in records] == ["written"]
     assert "cannot be read" in stage.by("writer")[1].text
@@ -182,12 +182,12 @@ async def test_a_list_that_cannot_be_read_is_asked_for_again_with_the_reason(kit
     assert "not valid JSON" in records[0].problems[0]
 
 
-async def test_a_list_that_fails_for_good_is_reported(kit: Any, failed: CallFailed) -> None:
+async def test_a_list_that_fails_permanently_is_reported(kit: Any, failed: CallFailed) -> None:
     records, _ = await make(kit, failed)
     assert [(one.status, one.problems) for one in records] == [("failed", ("rate limit: too many requests",))]
 
 
-async def test_questions_that_fail_a_check_are_asked_for_again_with_every_problem_named(kit: Any) -> None:
+async def test_questions_that_fail_a_check_are_requested_again_with_every_problem_named(kit: Any) -> None:
     bad = questions(["Is it good?", *TEXTS[1:14]], initial_belief="mixed")
     (record,), stage = await make(kit, topics("Free buses"), topic=(bad, questions(), kinds()))
     assert (record.status, record.attempts) == ("written", 2)
@@ -220,7 +220,7 @@ async def test_a_number_of_challenging_questions_out_of_range_goes_back_to_the_w
     assert sum(one.kind in CHALLENGING for one in record.questions) == 5
 
 
-async def test_labels_that_the_words_contradict_are_asked_for_again(kit: Any) -> None:
+async def test_labels_that_the_words_contradict_are_requested_again(kit: Any) -> None:
     wrong = ["support" if kind == "trade-off" else kind for kind in KINDS]
     (record,), stage = await make(kit, topics("Free buses"), topic=(questions(), kinds(wrong), kinds()))
     assert (record.status, record.attempts) == ("written", 1)
@@ -231,7 +231,7 @@ async def test_labels_that_the_words_contradict_are_asked_for_again(kit: Any) ->
     ("bad", "reason"),
     [("no", "not valid JSON"), (kinds(KINDS[:3]), "there are 3 kinds"), (kinds(["joke"] * 15), "joke are no kinds")],
 )
-async def test_labels_that_cannot_be_read_are_asked_for_again(kit: Any, bad: str, reason: str) -> None:
+async def test_labels_that_cannot_be_read_are_requested_again(kit: Any, bad: str, reason: str) -> None:
     (record,), stage = await make(kit, topics("Free buses"), topic=(questions(), bad, kinds()))
     assert record.status == "written"
     assert reason in stage.by("writer/1")[2].text
@@ -243,7 +243,7 @@ async def test_a_topic_whose_labels_never_come_is_dropped(kit: Any) -> None:
     assert (record.status, record.problems) == ("dropped", ("the kinds of the questions could not be told",))
 
 
-async def test_a_call_that_fails_for_good_costs_one_topic_only(kit: Any, failed: CallFailed) -> None:
+async def test_a_call_that_fails_permanently_costs_one_topic_only(kit: Any, failed: CallFailed) -> None:
     records, _ = await make(kit, topics("Free buses", "Tram lines"), count=2, topic=(failed,), **others(2))
     assert [(one.topic, one.status, one.problems) for one in records] == [
         ("Free buses", "failed", ("rate limit: too many requests",)),

@@ -1,4 +1,5 @@
-"""The choice model of discussion (equation 2): what makes an agent keep its verdict, or adopt another's."""
+"""The choice model of discussion (equation 2): how strongly agents keep their own verdict, or adopt others'
+verdicts."""
 
 from overton.studies.deliberation.choice_model.design import NONE, Decisions
 from overton.studies.deliberation.choice_model.fit import (

@@ -13,17 +13,18 @@ from overton.statistics.arrays import Flags, Floats, Ints
 from overton.studies.deliberation.options import Conformity
 
 NONE = -1
-"""The value of `Decisions.own_previous` if there is no own verdict to keep."""
+"""The value of `Decisions.own_previous` if the agent has no verdict of its own to keep."""
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """N decisions between K verdicts, each with what equation 2 says it depends on. Invalid verdicts are not decisions.
+    """N decisions between K verdicts, each with the variables of equation 2. Invalid verdicts are not decisions.
 
-    `model`, `dilemma` and `discussion` [N] are indices from 0; `choice` [N] is the verdict given, 0 to K - 1;
-    `own_previous` [N] the deciding agent's verdict in the round before, or `NONE` (first round, or it was invalid).
-    `n_prev` [N, K] counts the other agents' verdicts in all earlier rounds of the discussion, `n_within` [N, K]
-    those already given in this round; the agent's own are in neither. `models` and `verdicts` name the indices.
+    `model`, `dilemma` and `discussion` [N] are indices from 0, and `choice` [N] is the verdict given, 0 to K - 1.
+    `own_previous` [N] is the deciding agent's verdict in the round before. It is `NONE` in the first round, or if that
+    verdict was invalid. `n_prev` [N, K] counts the other agents' verdicts in all earlier rounds of the discussion, and
+    `n_within` [N, K] their verdicts so far in this round. `models` and `verdicts` are the names to which the indices
+    refer.
 
     Raises `InputError` if the arrays do not fit together.
     """
@@ -44,7 +45,7 @@ class Decisions:
 
     @property
     def dilemmas(self) -> int:
-        """How many different dilemmas were decided on."""
+        """The number of different dilemmas in the decisions."""
         return len(np.unique(self.dilemma))
 
     def __len__(self) -> int:
@@ -83,11 +84,12 @@ def _out_of_range(made: Decisions) -> list[Problem]:
 
 @dataclass(frozen=True)
 class Situations:
-    """What the likelihood needs from the decisions, without repetition.
+    """Counts of equal decisions, the data of the likelihood.
 
-    A pattern (of U) is a model, its own previous verdict and what it heard: `model`, `own` [U], `previous`, `within`
-    [U, K], and `allowed` [U, K], the verdicts in its choice set. A row (of N) is a pattern met in a dilemma:
-    `pattern`, `dilemma` [N], and `counts` [N, K], how often each verdict was chosen there.
+    Each of the U patterns consists of a model, the model's own previous verdict (`model`, `own` [U]), and the counts of
+    verdicts received in earlier rounds and in this round (`previous`, `within` [U, K]). `allowed` [U, K] are the
+    verdicts in the pattern's choice set. Each of the N rows is a pattern in one dilemma: `pattern`, `dilemma` [N].
+    `counts` [N, K] says how often each verdict was chosen in each row.
     """
 
     model: Ints
@@ -106,25 +108,28 @@ class Situations:
 
     @property
     def totals(self) -> Floats:
-        """How often each pattern led to each verdict, [U, K]."""
+        """The number of times that each pattern led to each verdict, [U, K]."""
         columns = range(self.counts.shape[1])
         sums = [np.bincount(self.pattern, self.counts[:, v], minlength=len(self.model)) for v in columns]
         return np.stack(sums, axis=1)
 
     def every(self, step: int) -> Situations:
-        """Those of every `step`-th dilemma."""
+        """The situations of every `step`-th dilemma."""
         chosen = self.dilemma % step == 0
         dilemma = self.dilemma[chosen] // step
         return replace(self, pattern=self.pattern[chosen], dilemma=dilemma, counts=self.counts[chosen])
 
     def allow(self, allowed: Flags) -> Situations:
-        """With smaller choice sets; if only one verdict is left nothing was chosen, and the counts say so."""
+        """The same situations with smaller choice sets.
+
+        If a choice set has only one verdict left, its counts are set to zero, because there is no choice.
+        """
         chosen = np.where(allowed.sum(1)[self.pattern] > 1, 1.0, 0.0)
         return replace(self, allowed=allowed, counts=self.counts * chosen[:, None])
 
 
 def count_situations(decisions: Decisions) -> Situations:
-    """The decisions, counted; dilemmas are renumbered from 0 without gaps."""
+    """Count equal decisions. Dilemmas are renumbered from 0 without gaps."""
     covariates = np.column_stack([decisions.model, decisions.own_previous, decisions.n_prev, decisions.n_within])
     pattern_of, first = _distinct(covariates)
     _, dilemma_of = np.unique(decisions.dilemma, return_inverse=True)
@@ -144,7 +149,10 @@ def count_situations(decisions: Decisions) -> Situations:
 
 
 def _distinct(table: Ints) -> tuple[Ints, Ints]:
-    """The number of each row's class of equal rows, and one row of each class; classes in the order of their values."""
+    """Group equal rows: the group number of each row, and the index of one row of each group.
+
+    Groups are sorted by value.
+    """
     codes = np.zeros(len(table), np.int64)
     size = 1
     for column in table.T:
@@ -171,10 +179,13 @@ class DesignColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class ChoiceDesign:
-    """`features` [U, K, P]: what one unit of each of the P `columns` adds to the logit of each verdict in each pattern.
+    """The design of the likelihood.
 
-    A model's preferences for verdicts sum to zero over the verdicts it uses: they are `bases[model]` [K, columns] times
-    that model's coefficients. `basis` [K, J] does the same for the effects of dilemmas, over all verdicts in use.
+    `features` [U, K, P] are the regressors in the logit of each verdict, by pattern and by the P `columns`.
+
+    A model's preferences sum to zero over the verdicts that it uses: they are `bases[model]` [K, columns] times that
+    model's coefficients. In the same way, `basis` [K, J] makes the effects of dilemmas sum to zero over all verdicts in
+    use.
     """
 
     features: Floats
@@ -183,7 +194,7 @@ class ChoiceDesign:
     basis: Floats
 
     def of(self, kind: str, model: int | None) -> list[int]:
-        """The places of one model's coefficients of a kind."""
+        """The indices of one model's coefficients of a kind."""
         return [place for place, column in enumerate(self.columns) if column == DesignColumn(kind, model)]
 
     def take(self, places: list[int]) -> Floats:
@@ -194,7 +205,8 @@ class ChoiceDesign:
 def _contrasts(used: Flags) -> Floats:
     """An orthonormal basis [K, used - 1] of the vectors that sum to zero over the used verdicts and are zero elsewhere.
 
-    Orthonormal, so that a penalty or a variance means the same for every verdict (Helmert's contrasts, scaled).
+    These are scaled Helmert contrasts. Because they are orthonormal, a penalty or a variance means the same for every
+    verdict.
     """
     count = int(used.sum())
     basis = np.zeros((len(used), max(count - 1, 0)))
@@ -206,7 +218,7 @@ def _contrasts(used: Flags) -> Floats:
 
 
 def design(situations: Situations, used: Flags, conformity: Conformity) -> ChoiceDesign:
-    """The design for `used` [M, K], the verdicts whose preference each of the M models has."""
+    """The design for `used` [M, K], the verdicts for which each of the M models has a preference."""
     models = len(used)
     bases = tuple(_contrasts(row) for row in used)
     parts: list[tuple[DesignColumn, Floats]] = []
@@ -232,10 +244,11 @@ def design(situations: Situations, used: Flags, conformity: Conformity) -> Choic
 
 @dataclass(frozen=True)
 class Block:
-    """Some dilemmas (B) with about as many rows, padded to R each with rows without decisions.
+    """B dilemmas with similar numbers of rows. Each dilemma is padded to R rows with rows that have no decisions.
 
-    `features` [B, R, K, P], `allowed` [B, R, K], `counts` [B, R, K], `trials` [B, R] their sums, `basis` [K, J] of the
-    dilemmas' effects. The rows fall into `models` groups of R / `models`, one after the other.
+    `features` [B, R, K, P], `allowed` [B, R, K], `counts` [B, R, K]. `trials` [B, R] are the sums of counts, and
+    `basis` [K, J] is the basis of the dilemmas' effects. The rows form `models` groups of R / `models` rows, one after
+    the other.
     """
 
     features: Floats
@@ -247,13 +260,14 @@ class Block:
 
     @property
     def size(self) -> int:
-        """How many dilemmas there are."""
+        """The number of dilemmas."""
         return len(self.counts)
 
     def groups(self) -> list[tuple[Block, Ints]]:
-        """Each group's rows by themselves, with only those columns of the design that matter in them, and their places.
+        """Each group's rows as a block with only the columns that matter for the group, and the indices of these
+        columns.
 
-        A column matters if it is not zero in all of them.
+        A column matters if at least one of the group's rows with decisions has a value other than zero in it.
         """
         rows = len(self.counts[0]) // self.models
         return [self._group(slice(group * rows, (group + 1) * rows)) for group in range(self.models)]
@@ -273,9 +287,10 @@ class Block:
 
 
 def blocks(situations: Situations, features: Floats, basis: Floats, size: int, *, models: int = 1) -> list[Block]:
-    """Lay out all rows with a decision in blocks of about `size` rows (or one dilemma, if it has more).
+    """Arrange all rows that have decisions into blocks of about `size` rows. A dilemma with more rows is a block by
+    itself.
 
-    `features` [U, K, P] by pattern. With `models`, rows are grouped by model.
+    `features` [U, K, P] are by pattern. With `models`, rows are grouped by model.
     """
     group = situations.model[situations.pattern] if models > 1 else np.zeros_like(situations.pattern)
     used = np.flatnonzero(situations.counts.sum(1) > 0)
@@ -299,7 +314,7 @@ def blocks(situations: Situations, features: Floats, basis: Floats, size: int, *
 
 
 def _runs(members: Ints, rows: Ints, most: int) -> Iterator[Ints]:
-    """Consecutive members, sorted by their number of rows, in runs of at most `most` rows once padded."""
+    """Split `members`, which are sorted by number of rows, into runs of at most `most` rows, padding included."""
     start = 0
     while start < len(members):
         stop = start + 1

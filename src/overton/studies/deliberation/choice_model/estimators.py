@@ -1,7 +1,7 @@
-"""The estimators: of coefficients, of spreads, and of how far both may be off.
+"""The estimators of coefficients and variance components, and of their uncertainty.
 
-All settings are those of the authors' code (docs/choice-model.md). The order of decisions within an epoch is drawn by
-NumPy here and by PyTorch there, so that estimates differ by the noise of the last steps.
+All settings are those of the authors' code (docs/choice-model.md). Decisions are shuffled within an epoch by NumPy
+here, and by PyTorch in the authors' code. Estimates therefore differ from the authors' by the noise of the last steps.
 """
 
 from __future__ import annotations
@@ -41,21 +41,24 @@ Single = NDArray[np.float32]
 Numbers = NDArray[np.floating[Any]]
 
 REFITS = 200
-"""Draws of dilemmas behind the published intervals."""
+"""The number of samples of dilemmas behind the published intervals."""
 
 _EFFECTS, _MOVES = 1.0, 0.5
-"""Prior standard deviations: of preferences and dilemmas' effects, of inertia and conformity."""
+"""Prior standard deviations.
+
+The first is for preferences and dilemmas' effects, the second for inertia and conformity.
+"""
 
 _DECAY, _MOMENTS, _TINY = 0.01, (0.9, 0.999), 1e-8
 """AdamW with PyTorch's defaults."""
 
 _BETTER, _PATIENCE = 1e-4, 10
-"""It stops once ten epochs in a row did not improve the objective by this much."""
+"""The fit stops after ten epochs in a row that did not improve the objective by at least this much."""
 
 
 @dataclass(frozen=True)
 class _StepSizes:
-    """The most epochs, decisions per step, and the learning rate."""
+    """The maximum number of epochs, the number of decisions per step, and the learning rate."""
 
     epochs: int
     batch: int
@@ -66,7 +69,11 @@ _FIT, _REFIT = _StepSizes(60, 8192, 0.01), _StepSizes(20, 4096, 0.02)
 
 
 def reaches(decisions: int) -> float:
-    """How far from zero the fit to so many decisions can get: the sum of all steps, each of about AdamW's rate."""
+    """The largest distance from zero that the fit to this number of decisions can reach.
+
+    This distance is the sum of all steps, each about as long as AdamW's rate. The authors' settings were chosen for
+    72,000 decisions, which make nine steps per epoch.
+    """
     return _FIT.rate * _FIT.epochs * ceil(decisions / _FIT.batch)
 
 
@@ -74,9 +81,9 @@ def reaches(decisions: int) -> float:
 class _DecisionArrays:
     """N decisions, in an order that does not depend on the order of the input.
 
-    `model`, `dilemma`, `own`, `choice` and `voice` [N], the last saying whose conformity counts; `previous` and
-    `within` [K, N]. Parameters are one vector: preferences [K, M], dilemmas' effects [K, D], inertia [M], conformity to
-    earlier rounds and within the round [C] each; `sizes` are K, M, D and C.
+    `model`, `dilemma`, `own`, `choice` and `voice` [N]; `voice` is the index of the conformity that applies. `previous`
+    and `within` [K, N]. Parameters are one vector: preferences [K, M], dilemmas' effects [K, D], inertia [M],
+    conformity to earlier rounds [C] and within the round [C]. `sizes` are K, M, D and C.
     """
 
     model: Ints
@@ -111,31 +118,36 @@ class _DecisionArrays:
         return len(self.choice)
 
     def at(self, places: Ints | slice) -> _DecisionArrays:
-        """Those at some places."""
+        """The decisions at some indices."""
         model, dilemma, own = self.model[places], self.dilemma[places], self.own[places]
         heard = self.previous[:, places], self.within[:, places]
         return _DecisionArrays(model, dilemma, own, self.choice[places], self.voice[places], *heard, self.sizes)
 
     def on(self, dilemmas: Ints) -> _DecisionArrays:
-        """Those on some dilemmas; the others keep their effects, which nothing moves from zero."""
+        """The decisions on the given dilemmas. Effects of the other dilemmas remain parameters, and stay at zero."""
         return self.at(np.flatnonzero(np.isin(self.dilemma, dilemmas)))
 
     def split(self, vector: Numbers) -> list[Numbers]:
-        """Preferences, dilemmas' effects, inertia, conformity to earlier rounds and within."""
+        """Split parameters into preferences, dilemmas' effects, inertia, conformity to earlier rounds, and conformity
+        within the round."""
         verdicts, models, dilemmas, voices = self.sizes
         parts = np.split(vector, np.cumsum([verdicts * models, verdicts * dilemmas, models, voices]))
         return [part.reshape(verdicts, -1) for part in parts[:2]] + parts[2:]
 
     @property
     def pull(self) -> Single:
-        """What the prior takes from the mean log-likelihood, for half the square of each parameter."""
+        """The prior's precision for each parameter, divided by N.
+
+        For each parameter, half of this precision times the parameter's square is subtracted from the mean
+        log-likelihood.
+        """
         verdicts, models, dilemmas, voices = self.sizes
         effects = np.full(verdicts * (models + dilemmas), _EFFECTS**-2)
         moves = np.full(models + 2 * voices, _MOVES**-2)
         return (np.concatenate([effects, moves]) / len(self)).astype(np.float32)
 
     def logits(self, vector: Single) -> Single:
-        """Of every verdict [K, N], shifted so that the largest is 0."""
+        """The logit of every verdict [K, N], shifted so that the largest is 0."""
         preference, effect, inertia, previous, within = self.split(vector)
         made = np.take(_centred(preference), self.model, axis=1) + np.take(_centred(effect), self.dilemma, axis=1)
         made += previous[self.voice] * self.previous + within[self.voice] * self.within
@@ -144,7 +156,7 @@ class _DecisionArrays:
         return np.asarray(made - made.max(0), np.float32)
 
     def loss(self, vector: Single) -> float:
-        """(Minus) the log-likelihood."""
+        """The negative log-likelihood."""
         logits = self.logits(vector)
         given = logits[self.choice, np.arange(len(self))]
         return float(np.log(np.exp(logits).sum(0)).sum(dtype=float) - given.sum(dtype=float))
@@ -175,7 +187,7 @@ def _summed(group: Ints, values: Single, groups: int) -> Floats:
 
 
 def _fitted(rows: _DecisionArrays, pace: _StepSizes, rng: np.random.Generator) -> Single:
-    """All parameters, from zero."""
+    """Fit all parameters, starting from zero."""
     pull = rows.pull
     vector, best, since = np.zeros(len(pull), np.float32), np.inf, 0
     step = _adamw(vector, pace.rate)
@@ -191,7 +203,7 @@ def _fitted(rows: _DecisionArrays, pace: _StepSizes, rng: np.random.Generator) -
 
 
 def _adamw(vector: Single, rate: float) -> Callable[[Single], None]:
-    """Moves `vector`, in place, by one step against a slope (Loshchilov and Hutter 2019)."""
+    """A function that moves `vector`, in place, by one step against a slope (Loshchilov and Hutter 2019)."""
     mean, square, steps = np.zeros_like(vector), np.zeros_like(vector), 0
     slow, slower = _MOMENTS
 
@@ -208,45 +220,67 @@ def _adamw(vector: Single, rate: float) -> Callable[[Single], None]:
 
 
 def _in_columns(rows: _DecisionArrays, design: ChoiceDesign, vector: Single) -> Floats:
-    """In the terms of the design: preferences along its bases, then inertia and conformity unchanged."""
+    """Convert parameters to the design's columns.
+
+    Preferences follow its bases; inertia and conformity stay unchanged.
+    """
     preference, _, inertia, previous, within = rows.split(vector.astype(float))
     liked = [basis.T @ mine for basis, mine in zip(design.bases, preference.T, strict=True)]
     return np.concatenate([*liked, inertia, previous, within])
 
 
 _CELLS = 400_000
-"""Rows times points of a block, at most: its largest arrays then take a few megabytes, and stay in a core's cache."""
+"""The maximum number of rows times the number of points in a block.
+
+The block's largest arrays then take a few megabytes, and stay in a core's cache.
+"""
 
 _ROWS = 2_000
-"""Rows of a block, at most."""
+"""The maximum number of rows in a block."""
 
 _FEW = 30
-"""Dilemmas. Fewer do not determine a covariance of effects; one size for all verdicts is estimated instead."""
+"""The minimum number of dilemmas to estimate a full covariance of dilemmas' effects. With fewer dilemmas, one standard
+deviation for all verdicts is estimated."""
 
 _FEW_DECISIONS = 750
-"""The same for decisions where each model's tastes have a size of their own. With fewer, a covariance takes up tastes,
-and intervals of inertia cover too rarely; one size serves even where the verdicts' true sizes are 0.3 to 1.6."""
+"""The minimum number of decisions for a full covariance of dilemmas' effects if each model's tastes have a separate
+standard deviation.
+
+With fewer decisions, the covariance absorbs tastes, and intervals of inertia cover the true value too rarely. One
+standard deviation for all verdicts is enough even if the verdicts' true standard deviations range from 0.3 to 1.6.
+"""
 
 _EM_STEPS = 3
 
 _NEARLY, _ROUGHLY, _FAIRLY, _CLOSELY = StopRule(1.0, steps=10), StopRule(0.1, steps=10), StopRule(0.03), StopRule(0.01)
-"""Steps with few points need not converge fully, least of all where steps with many, and the same sites, follow; with
-tastes, where every step is expensive, little is left to gain."""
+"""Rules for stopping a search. A search with few points need not converge fully, especially if a search with many
+points continues from its sites.
+
+In fits with tastes, every step is expensive, and more steps would gain little.
+"""
 
 _TASTE, _LEAST_TASTE = 0.5, 0.1
-"""Logits, to start from; and at least, since a size near zero is left by small steps only."""
+"""The usual and the smallest starting value of the tastes' standard deviations, in logits.
+
+From a value near zero, steps would be too small.
+"""
 
 _SOME = 150
-"""Dilemmas on which tastes' spread is first searched, if there are at least four times as many."""
+"""The number of dilemmas in a first, quicker search, which is made if there are at least four times as many
+dilemmas."""
 
 
 @dataclass(frozen=True)
 class FittedCoefficients:
-    """`coefficients` of the columns `kept` [P], `dilemma` and `taste` factors, and the `covariance` of all, in order.
+    """A fit by one of the estimators.
 
-    `spread` says what the dilemmas' factors mean; it is None, and there are none, if effects are not random. `level`
-    are the directions that are hardly determined, see `Peak`. `refits` [R, P] are the coefficients of refits, if
-    intervals rest on these, and `sites` where expectation propagation ended, if there are tastes.
+    `coefficients` [P] are those of the columns `kept`, and `dilemma` and `taste` are the spread parameters of random
+    effects (see `EffectSpread`). `covariance` is the covariance of all three, in this order.
+
+    `spread` defines the parameters `dilemma`. If effects are not random, `spread` is None, and `dilemma` and `taste`
+    are empty. `level` are the directions in the space of parameters that the data hardly determine (see `Peak`).
+    `refits` [R, P] are the coefficients of refits, if intervals are based on them. `sites` is the final state of
+    expectation propagation, if there are tastes.
     """
 
     kept: list[int]
@@ -265,10 +299,13 @@ class FittedCoefficients:
 def fit_penalised(
     situations: Situations, models: int, conformity: Conformity, penalty: float
 ) -> tuple[ChoiceDesign, FittedCoefficients]:
-    """Penalised maximum likelihood with one free effect for each dilemma; standard errors from its Hessian.
+    """Fit by penalised maximum likelihood, with one free effect for each dilemma.
 
-    Maximises log-likelihood - penalty/2 times the sum of squares of all parameters. The penalty keeps every verdict's
-    preference finite, so that none is left out, and makes those of a model, and the effects of a dilemma, sum to zero.
+    Standard errors come from the Hessian.
+
+    The objective is the log-likelihood minus penalty/2 times the sum of squares of all parameters. The penalty keeps
+    the preference for every verdict finite, so no verdict has to be left out. It also makes a model's preferences, and
+    a dilemma's effects, sum to zero.
     """
     verdicts = situations.counts.shape[1]
     made = design(situations, np.ones((models, verdicts), bool), conformity)
@@ -281,8 +318,12 @@ def fit_penalised(
 def fit_published(
     decisions: Decisions, situations: Situations, conformity: Conformity, refits: int
 ) -> tuple[ChoiceDesign, FittedCoefficients]:
-    """The published estimator as its authors ran it, and the scatter of `refits` more fits on dilemmas drawn with
-    replacement; one that is drawn twice counts once."""
+    """Fit by the published estimator, as its authors ran it, and refit it `refits` times to dilemmas sampled with
+    replacement. A repeated dilemma counts once.
+
+    So a refit uses a proportion f = 63% of the dilemmas, and varies around the full fit with a standard deviation of
+    sqrt(1/f - 1) = 0.76 standard errors. Intervals from refits are therefore about a quarter too narrow.
+    """
     made = design(situations, np.ones((len(decisions.models), len(decisions.verdicts)), bool), conformity)
     rows = _DecisionArrays.of(decisions, conformity)
     found = _fitted(rows, _FIT, np.random.default_rng(0))
@@ -300,12 +341,12 @@ def fit_published(
 
 
 def fit_alike(estimable: Estimable) -> FittedCoefficients:
-    """Maximum likelihood with all dilemmas alike: all that is left if nothing shows how they differ."""
+    """Maximum likelihood without differences between dilemmas, for data that do not show how dilemmas differ."""
     return _unspread(estimable.kept, estimable.start)
 
 
 def fit_random(estimable: Estimable) -> FittedCoefficients:
-    """Marginal maximum likelihood with normal effects of dilemmas, their covariance estimated."""
+    """Marginal maximum likelihood with normal effects of dilemmas, whose covariance is estimated."""
     width, count = estimable.design.basis.shape[1], len(estimable.kept)
     spread = _spread_of(estimable)
     fit, factors = _approximately(_rows(estimable, 1), spread, estimable.start.coefficients)
@@ -320,20 +361,21 @@ def fit_random(estimable: Estimable) -> FittedCoefficients:
 
 
 def fit_taste(estimable: Estimable) -> FittedCoefficients:
-    """The same with normal effects of each model in each dilemma besides, of one size."""
+    """As `fit_random`, with an additional normal effect of each model in each dilemma. These effects all have the same
+    variance."""
     return _fit_tastes(estimable, np.array([_TASTE]), _spread_of(estimable))
 
 
 def fit_taste_by_model(estimable: Estimable) -> FittedCoefficients:
-    """The same with a size for each model; none for a model without decisions."""
+    """As `fit_taste`, but with a separate variance of tastes for each model that made decisions."""
     tastes = np.where(estimable.deciding, _TASTE, 0.0)
     return _fit_tastes(estimable, tastes, _spread_of(estimable, _FEW_DECISIONS))
 
 
 def gain_by_tastes(estimable: Estimable, plain: FittedCoefficients) -> float:
-    """Twice the gain in log-likelihood by tastes, over the `plain` fit without them.
+    """Twice the gain in log-likelihood from tastes, compared with the `plain` fit without them.
 
-    Both log-likelihoods are taken as with tastes, so that what this approximation is off by cancels.
+    Both log-likelihoods are computed by the approximation for tastes, so that the error of the approximation cancels.
     """
     assert plain.spread is not None
     width, count = estimable.design.basis.shape[1], len(estimable.kept)
@@ -344,9 +386,11 @@ def gain_by_tastes(estimable: Estimable, plain: FittedCoefficients) -> float:
 
 
 def gain_by_model(estimable: Estimable, fitted: FittedCoefficients) -> float:
-    """Twice the gain in log-likelihood by a size of tastes for each model, over one for all.
+    """Twice the gain in log-likelihood from separate variances of tastes for the models, compared with a common
+    variance.
 
-    `fitted` is the fit with either; the search for the other, with effects of dilemmas of the same kind, starts nearby.
+    `fitted` is either of the two fits. The search for the other fit starts from `fitted`, with the same kind of dilemma
+    effects.
     """
     assert fitted.spread is not None
     alike = len(fitted.taste) == 1
@@ -361,8 +405,10 @@ def gain_by_model(estimable: Estimable, fitted: FittedCoefficients) -> float:
 def _fit_tastes(
     estimable: Estimable, tastes: Floats, spread: EffectSpread, near: FittedCoefficients | None = None
 ) -> FittedCoefficients:
-    """Starting from these sizes, of all models [1] or of each [M], and in all else from a fit that is `near`, with its
-    sites of expectation propagation."""
+    """Fit with `tastes` as starting values of the tastes' standard deviation, common to all models [1] or by model [M].
+
+    If a fit `near` is given, it provides all other starting values, including the sites of expectation propagation.
+    """
     width, count = estimable.design.basis.shape[1], len(estimable.kept)
     spreads = Spreads(spread, one_size(width), len(tastes))
     sizes = np.concatenate([np.zeros(count, bool), spread.sizes, np.ones(len(tastes), bool)])
@@ -387,7 +433,8 @@ def _fit_tastes(
 
 
 def _with_tastes(fitted: FittedCoefficients, size: float) -> FittedCoefficients:
-    """A fit with tastes of this size in all models, and its other parameters where its curvature then has them."""
+    """Move a fit's coefficients, and the parameters of the dilemmas' spread, as its curvature predicts for tastes with
+    the standard deviation `size` in all models."""
     if fitted.level.size:
         return fitted
     others = np.concatenate([fitted.coefficients, fitted.dilemma])
@@ -400,7 +447,8 @@ def _with_tastes(fitted: FittedCoefficients, size: float) -> FittedCoefficients:
 
 
 def _spread_of(estimable: Estimable, decisions: int = 0) -> EffectSpread:
-    """How the dilemmas' effects may be spread, as far as so many determine it; any way takes so many `decisions`."""
+    """The spread of the dilemmas' effects to estimate: a full covariance if there are enough dilemmas and at least
+    `decisions` decisions, otherwise one standard deviation."""
     width, situations = estimable.design.basis.shape[1], estimable.situations
     many = situations.dilemmas >= _FEW and situations.counts.sum() >= decisions
     return any_covariance(width) if many else one_size(width)
@@ -418,7 +466,7 @@ def _zero_effects(rows: list[Block], latent: int) -> Start:
 
 
 def _rearrange(latent: Start, rows: list[Block]) -> Start:
-    """Latent effects of one layout for another: in both, dilemmas are ordered by their total sizes."""
+    """Distribute latent effects over the blocks `rows`. The order of dilemmas, by number of rows, stays the same."""
     return np.split(np.concatenate(latent), np.cumsum([block.size for block in rows])[:-1])
 
 
@@ -435,7 +483,7 @@ def _unspread(kept: list[int], fit: JointFit) -> FittedCoefficients:
 
 
 def _approximately(rows: list[Block], spread: EffectSpread, start: Floats) -> tuple[JointFit, Floats]:
-    """A few steps of EM with a normal approximation of the dilemmas' effects, to start from: cheap, and not far off."""
+    """A cheap starting point: a few steps of EM with a normal approximation of the dilemmas' effects."""
     width = spread.generators.shape[1]
     factors = spread.factors(np.eye(width))
     fit = fit_jointly(rows, spread.loading(factors)[None], 0.0, start, precision=1.0)

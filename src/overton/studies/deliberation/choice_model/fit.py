@@ -1,4 +1,4 @@
-"""Equation 2 of the discussion study, fitted to decisions: a multinomial logit with inertia and conformity."""
+"""Equation 2 of the discussion study, fitted to verdicts: a multinomial logit with inertia and conformity."""
 
 from __future__ import annotations
 
@@ -46,15 +46,16 @@ from overton.studies.deliberation.choice_model.likelihood import one_thread_each
 from overton.studies.deliberation.options import Conformity, Estimator
 
 ALL_MODELS = "all models"
-"""The key of a conformity that all models share."""
+"""The key of a conformity coefficient that all models share."""
 
 
 class Coefficient(msgspec.Struct, frozen=True):
-    """A coefficient in logits with its interval, or a standard deviation, 0 or more.
+    """A coefficient in logits, or a standard deviation (at least 0), with its interval.
 
-    The interval is Wald's, for a standard deviation that of its logarithm, or percentiles of refits by `as_published`.
-    All numbers are NaN if the data do not determine them. Only the interval is NaN if too few decisions do, if it was
-    not requested, or if a spread is not clearly above zero. `reason` then says why, and is None otherwise.
+    The interval is Wald's (on the log scale for a standard deviation). For `as_published`, its ends are percentiles of
+    refits. All numbers are NaN if the data do not determine them. Only the interval is NaN if too few decisions inform
+    it, if it was not requested, or if a standard deviation is not clearly above zero. `reason` says why the numbers or
+    the interval are missing; otherwise it is None.
     """
 
     estimate: float = nan
@@ -64,16 +65,17 @@ class Coefficient(msgspec.Struct, frozen=True):
 
     @property
     def odds_ratio(self) -> float:
-        """Its exponential."""
+        """The exponential of the estimate."""
         return float("inf") if self.estimate >= 700 else exp(self.estimate)
 
 
 class LikelihoodRatio(msgspec.Struct, frozen=True):
-    """Twice the difference of the log-likelihoods of two fits.
+    """Twice the difference between the log-likelihoods of two fits.
 
-    Of tastes against none, `p` is that of a spread on the boundary of its range: half that of chi-squared with one
-    degree of freedom. Of a spread of tastes for each of M models against one for all, it is that of chi-squared with
-    M - 1 degrees of freedom, which is too large where tastes are near zero.
+    In the test of tastes against no tastes, the null value lies on the boundary of the range. So `p` is half the
+    p-value of a chi-squared test with one degree of freedom. In the test of separate variances of tastes for M models
+    against a common variance, `p` is the p-value of a chi-squared test with M - 1 degrees of freedom. This p-value is
+    too large if tastes are near zero.
     """
 
     statistic: float
@@ -85,19 +87,21 @@ class LikelihoodRatio(msgspec.Struct, frozen=True):
 
 
 class ChoiceFit(msgspec.Struct, frozen=True):
-    """Equation 2, fitted.
+    """The fit of equation 2.
 
-    `estimator` is the one that was used, even if it was left to the data. `inertia` by model; `previous` and
-    `within`, the conformity to earlier rounds and within the round, by model or under `ALL_MODELS`; `preference` by
-    model and verdict, in logits above the mean of the verdicts that the model uses. `dilemma_spread` is the standard
-    deviation of the dilemmas' effects on a verdict about the mean of the verdicts, over all of these; None if effects
-    are not random. `taste_spreads` are those of each model's own effects, if they were fitted by model; `taste_spread`
-    is the one of all models, or the root of their mean square.
+    `estimator` is the estimator that was used, even if it was chosen automatically. `inertia` is by model. `previous`
+    and `within`, the conformity to earlier rounds and within the round, are by model or under `ALL_MODELS`.
+    `preference` is by model and verdict, in logits above the mean of the verdicts that the model uses. `dilemma_spread`
+    is the standard deviation of the dilemmas' effects over dilemmas and verdicts. Effects are relative to the dilemma's
+    mean over verdicts. `dilemma_spread` is None if effects are not random. `taste_spreads` are the standard deviations
+    of each model's own effects, if they were fitted by model. `taste_spread` is the common standard deviation of all
+    models, or the root mean square of `taste_spreads`.
 
-    `loglik` is marginal if effects are random, and excludes penalties; by `taste` it is off by a hundredth or so for
-    each dilemma. `likelihood_ratio` tests tastes if `random` attributes them to inertia, and
-    `likelihood_ratio_of_spreads` tests a spread of tastes for each model against one for all. `converged` is False if
-    the maximum was not reached: `warnings` then says so, and the numbers are not to be trusted.
+    `loglik` is marginal if effects are random, and excludes penalties. With `taste` its error is about 0.01 per
+    dilemma. `likelihood_ratio` tests for tastes. It is computed only for the estimator `random`, which would mistake
+    tastes for inertia. `likelihood_ratio_of_spreads` tests separate variances of tastes against one variance for all
+    models. `converged` is False if the maximum was not reached. Then `warnings` has a message, and the numbers cannot
+    be trusted.
     """
 
     estimator: str
@@ -118,37 +122,45 @@ class ChoiceFit(msgspec.Struct, frozen=True):
 
 
 def _spread(estimate: float, se: float, errors: float) -> Coefficient:
-    """A standard deviation with an interval of so many standard errors, by the delta method for its logarithm."""
+    """A standard deviation with an interval of `errors` standard errors to each side, by the delta method on the log
+    scale."""
     if not 0 < se <= estimate:
-        return Coefficient(estimate, se, reason="not distinguishable from no spread at all: no interval")
+        return Coefficient(estimate, se, reason="no interval: a spread of zero fits as well")
     half = errors * se / estimate
     return Coefficient(estimate, se, (exp(log(estimate) - half), exp(log(estimate) + half)))
 
 
-NO_REFITS = "its interval takes many refits, made where this estimator is the one that is chosen"
+NO_REFITS = "its interval takes many refits, which are made only if this estimator is chosen"
 
-_LEVEL = "the likelihood is about level in it, as it is with few dilemmas or rare verdicts: no interval"
+_LEVEL = "the data barely constrain it, as happens with few dilemmas or rare verdicts"
 
 _WORDS = {
     "inertia": "inertia",
     "previous": "conformity to earlier rounds",
     "within": "conformity to the same round",
 }
-"""Kinds of coefficients in sentences."""
+"""The names of kinds of coefficients in sentences."""
 
 _WIDEST = 6.0
-"""Logits. The ends of a wider interval are odds ratios that differ by a factor of more than 400."""
+"""The width in logits of the widest interval shown.
+
+The ends of a wider interval are odds ratios that differ by a factor of more than 400.
+"""
 
 _OF_LEVEL = 0.05
-"""The largest part that level directions may have in a number with an estimate."""
+"""The largest allowed proportion of a number's squared slopes in flat directions of the likelihood.
+
+With a larger proportion, the data barely constrain the number.
+"""
 
 
 @dataclass(frozen=True)
 class View:
-    """A fit in the terms of the person who requested it: numbers by name, with intervals at `level`, or their reasons.
+    """A fit in the user's terms: numbers by name, with intervals at `level`, or the reason for a missing number.
 
-    `no_taste` says why there are no tastes, if they were requested. With `cautious`, inertia and conformity have no
-    interval where too few discussions tell them, or it would be too wide to tell anything.
+    `no_taste` is the reason why there are no tastes although they were requested. With `cautious`, inertia and
+    conformity have no interval if too few discussions inform them, or if the interval would be too wide to be
+    informative.
     """
 
     decisions: Decisions
@@ -161,25 +173,26 @@ class View:
 
     @property
     def errors(self) -> float:
-        """How many standard errors an interval reaches: by Student's t over dilemmas, or by the normal."""
+        """The number of standard errors from an estimate to its limits, by Student's t over dilemmas or by the normal
+        distribution."""
         upper = (1 + self.level) / 2
         return float(stdtrit(self.decisions.dilemmas - 1, upper) if self.fitted.spread else ndtri(upper))
 
     def of_kind(self, kind: str) -> dict[str, Coefficient]:
-        """The coefficients of a kind by model, or the one that all models share."""
+        """The coefficients of a kind by model, or the single coefficient of all models."""
         columns = [column for column in self.design.columns if column.kind == kind]
         models = [ALL_MODELS if column.model is None else self.decisions.models[column.model] for column in columns]
         return {model: self._one(column) for model, column in zip(models, columns, strict=True)}
 
     def preferences(self) -> dict[str, dict[str, Coefficient]]:
-        """By model and verdict, about the mean of the verdicts that the model uses."""
+        """Preferences by model and verdict, relative to the mean of the verdicts that the model uses."""
         return {
             model: {verdict: self._preference(m, v) for v, verdict in enumerate(self.decisions.verdicts)}
             for m, model in enumerate(self.decisions.models)
         }
 
     def without_interval(self) -> dict[str, str]:
-        """Why coefficients of inertia and conformity with an estimate have no interval, by their names in words."""
+        """The reasons why inertia or conformity has an estimate but no interval, by the coefficient's name in words."""
         found: dict[str, str] = {}
         for kind, words in _WORDS.items():
             for model, coefficient in self.of_kind(kind).items():
@@ -188,9 +201,11 @@ class View:
         return found
 
     def dilemma_spread(self) -> Coefficient | None:
-        """Root of the mean variance over the directions that sum to zero: the spread of independent effects.
+        """The standard deviation of dilemmas' effects: the root of the mean variance over the directions that sum to
+        zero.
 
-        Its error is from those of the factors (delta method).
+        If effects are independent, this is their standard deviation. The standard error follows from the standard
+        errors of the spread's parameters (delta method).
         """
         if self.fitted.spread is None:
             return None
@@ -205,7 +220,10 @@ class View:
         return self._sized(estimate, slopes)
 
     def taste_spread(self) -> Coefficient:
-        """The standard deviation of tastes, root mean square over models that have their own; or why there is none."""
+        """The standard deviation of tastes, or the reason why it is missing.
+
+        If models have separate standard deviations, it is their root mean square.
+        """
         if not len(self.fitted.taste):
             return self._no_taste()
         own = self.fitted.taste * self.estimable.deciding if len(self.fitted.taste) > 1 else self.fitted.taste
@@ -214,7 +232,7 @@ class View:
         return self._of_tastes(estimate, own / (among * estimate) if estimate else np.zeros(len(own)))
 
     def taste_spreads(self) -> dict[str, Coefficient]:
-        """That of each model's tastes."""
+        """The spread of each model's tastes."""
         return {name: self._of_model(number) for number, name in enumerate(self.decisions.models)}
 
     def _of_model(self, model: int) -> Coefficient:
@@ -229,22 +247,24 @@ class View:
         return Coefficient(reason=self.no_taste or "the effects of dilemmas are not determined either")
 
     def _of_tastes(self, estimate: float, slopes: Floats) -> Coefficient:
-        """A spread with these slopes in the tastes' factors, which are the last parameters."""
+        """A standard deviation with these slopes in the parameters of the tastes' spread, which are the last
+        parameters."""
         return self._sized(estimate, np.concatenate([np.zeros(len(self.fitted.covariance) - len(slopes)), slopes]))
 
     def _sized(self, estimate: float, slopes: Floats) -> Coefficient:
-        """A spread with these slopes in the parameters."""
+        """A standard deviation with these slopes in the parameters."""
         if self._level(slopes):
             return Coefficient(estimate, reason=_LEVEL)
         return _spread(estimate, _root(float(slopes @ self.fitted.covariance @ slopes)), self.errors)
 
     def _level(self, slopes: Floats) -> bool:
-        """Whether what has these slopes in the parameters lies in directions in which the likelihood is level."""
+        """Whether a number with these slopes in the parameters depends on directions in which the likelihood is
+        flat."""
         shared = slopes @ self.fitted.level[: len(slopes)]
         return bool(shared @ shared > _OF_LEVEL * (slopes @ slopes))
 
     def _place(self, column: DesignColumn) -> int:
-        """The place of a single coefficient among those that were fitted."""
+        """The index of a single coefficient among the fitted ones."""
         (at,) = self.design.of(*column)
         return self.fitted.kept.index(at)
 
@@ -266,7 +286,7 @@ class View:
         return msgspec.structs.replace(found, interval=(nan, nan), reason=reason) if reason else found
 
     def _number(self, weights: Floats) -> Coefficient:
-        """The sum of coefficients with these weights."""
+        """The sum of the coefficients with these weights, as a number with interval."""
         estimate = float(weights @ self.fitted.coefficients)
         error = _root(float(weights @ self.fitted.covariance[: len(weights), : len(weights)] @ weights))
         if self.fitted.refits is None:
@@ -293,23 +313,23 @@ class View:
 
 
 def _root(variance: float) -> float:
-    """A standard error; NaN if the curvature was not that of a maximum."""
+    """The standard error for a variance; NaN if the curvature is not that of a maximum."""
     return sqrt(variance) if variance >= 0 else nan
 
 
 ESTIMATORS: tuple[Estimator, ...] = ("taste_by_model", "taste", "random", "penalised", "as_published")
-"""All but 'auto', which chooses among the first three."""
+"""All estimators except 'auto', which chooses among the first three."""
 
 _TASTES: tuple[Estimator, ...] = ("taste_by_model", "taste")
-"""Those with tastes."""
+"""The estimators with tastes."""
 
-_AGAINST_ONE = "a spread of tastes for each model against one for all"
+_AGAINST_ONE = "one spread of tastes per model against one for all"
 _FEW = 150
-"""Decisions that distinguish tastes from inertia."""
+"""With fewer decisions that distinguish tastes from inertia, a warning says that estimates are imprecise."""
 
 
 _FAR = 3.0
-"""Logits: further than most inertia."""
+"""A distance in logits that most estimates of inertia do not reach."""
 
 
 def fit(
@@ -324,26 +344,28 @@ def fit(
 ) -> ChoiceFit:
     """Estimate preference, inertia and conformity, each with standard error, interval and odds ratio.
 
-    The log-odds of verdict v are theta[model, v] + phi[dilemma, v] + alpha[model] if v is the agent's own verdict of
-    the round before + gamma_prev n_prev[v] + gamma_within n_within[v].
+    The log-odds of verdict v are theta[model, v] + phi[dilemma, v] + gamma_prev n_prev[v] + gamma_within n_within[v].
+    If v is the agent's own verdict in the round before, alpha[model] is added.
 
-    - "taste_by_model": phi is normal with an estimated covariance, and so is an effect of each model in each dilemma,
-      its lasting taste, which must not be mistaken for inertia. Each model's tastes have a standard deviation of their
-      own. All effects are integrated out; standard errors are from the observed information of the marginal likelihood.
-      With `against`, the likelihood ratio against one standard deviation for all models is added.
-    - "taste": the same with one standard deviation for all models, and with `against` the same likelihood ratio.
-      Models with stronger tastes than others then seem to have inertia.
-    - "random": the same without tastes. With `against`, the likelihood ratio of tastes against none is added.
-    - "penalised": phi is free, and `penalty`/2 times the sum of squares of all parameters is taken from the likelihood.
-      Pulled towards zero, and its intervals ignore that and how many parameters there are.
-    - "as_published": that of the paper as its authors ran it; intervals are percentiles of `refits` more fits.
-    - "auto": "taste_by_model" if the decisions distinguish tastes from inertia, otherwise "random"; "taste" if only
-      that reaches its maximum.
+    - "taste_by_model": phi is normal with an estimated covariance. Each model also has a random effect in each dilemma,
+      its lasting taste, which must not be mistaken for inertia. Each model's tastes have their own standard deviation.
+      All effects are integrated out. Standard errors come from the observed information of the marginal likelihood.
+      With `against`, the result includes the likelihood ratio against one standard deviation for all models.
+    - "taste": as "taste_by_model", but the tastes of all models have a common standard deviation. `against` adds the
+      same likelihood ratio. A model whose tastes are stronger than those of other models then seems to have inertia.
+    - "random": as "taste", but without tastes. With `against`, the result includes the likelihood ratio of tastes
+      against no tastes.
+    - "penalised": phi is free, and `penalty`/2 times the sum of squares of all parameters is subtracted from the
+      log-likelihood. Estimates shrink towards zero. Their intervals ignore this shrinkage and the number of parameters.
+    - "as_published": the paper's estimator as its authors ran it. Intervals are percentiles of `refits` more fits.
+    - "auto": "taste_by_model" if the decisions distinguish tastes from inertia, otherwise "random". If the fit of
+      "taste_by_model" does not converge, Overton uses "taste". If "taste" does not converge either, Overton uses
+      "random".
 
     `conformity` is "shared" by all models, as published, or estimated "by model". A number that the decisions do not
     determine is NaN with a reason, and the rest is still estimated. With the first three estimators, inertia and
-    conformity have a reason in place of an interval if fewer than 25 discussions of a model bear on them, or if the
-    interval would be wider than six logits.
+    conformity can have a reason instead of an interval. This happens if fewer than 25 discussions of a model are
+    informative, or if the interval would be wider than six logits.
 
     Raises:
         InputError: there are no decisions, or no such estimator.
@@ -351,7 +373,7 @@ def fit(
     if estimator not in ("auto", *ESTIMATORS):
         raise InputError(f"there is no estimator {estimator!r}: there are auto, {', '.join(ESTIMATORS)}")
     if not len(decisions):
-        raise InputError("there are no decisions to explain: no discussion contains a valid verdict")
+        raise InputError("there are no decisions to explain, because no discussion contains a valid verdict")
     with one_thread_each():
         estimable = estimable_part(decisions, conformity)
         used, made, fitted = _fitted(decisions, estimable, estimator, conformity, penalty=penalty, refits=refits)
@@ -379,7 +401,7 @@ def fit(
             *_about_effects(decisions, estimable, used, no_taste),
             *_about_few(decisions, len(fitted.taste), view.without_interval()),
             *(_about_the_choice(estimable, used, no_taste) if estimator == "auto" else ()),
-            *([f"likelihood ratio of models' tastes for dilemmas against none: {tastes}"] if tastes else ()),
+            *([f"likelihood ratio of models' tastes for dilemmas against no tastes: {tastes}"] if tastes else ()),
             *([f"likelihood ratio of {_AGAINST_ONE}: {spreads}"] if spreads and used == "taste" else ()),
             *_about_the_end(fitted, used, len(decisions)),
         ],
@@ -395,7 +417,7 @@ def _fitted(
     penalty: float,
     refits: int,
 ) -> tuple[Estimator, ChoiceDesign, FittedCoefficients]:
-    """By which estimator, in which design, and what it found."""
+    """The estimator that was used, its design, and the fit."""
     situations = count_situations(decisions)
     if estimator == "penalised":
         return estimator, *fit_penalised(situations, len(decisions.models), conformity, penalty)
@@ -415,7 +437,10 @@ def _fitted(
 
 
 def _of_tastes(estimable: Estimable, plain: FittedCoefficients) -> LikelihoodRatio | None:
-    """Of tastes against none, if there are two models that may differ in them."""
+    """The likelihood ratio of tastes against no tastes.
+
+    None if fewer than two models made decisions, or if the dilemmas' effects are not random.
+    """
     if plain.spread is None or np.sum(estimable.deciding) < 2:
         return None
     gain = gain_by_tastes(estimable, plain)
@@ -423,7 +448,8 @@ def _of_tastes(estimable: Estimable, plain: FittedCoefficients) -> LikelihoodRat
 
 
 def _of_spreads(estimable: Estimable, fitted: FittedCoefficients) -> LikelihoodRatio | None:
-    """Of a spread of tastes for each model against one for all, if there are tastes."""
+    """The likelihood ratio of separate spreads of tastes for the models against a common spread; None if the fit has no
+    tastes."""
     if not len(fitted.taste):
         return None
     gain = gain_by_model(estimable, fitted)
@@ -434,45 +460,48 @@ def _about_effects(decisions: Decisions, estimable: Estimable, used: Estimator, 
     if used not in (*_TASTES, "random"):
         return
     if why := alike(estimable.situations):
-        yield f"effects of dilemmas are left out: {why}"
+        yield f"effects of dilemmas are left out, because {why}"
     elif used in _TASTES and no_taste:
-        yield f"tastes for dilemmas are left out: {no_taste}"
+        yield f"tastes for dilemmas are left out, because {no_taste}"
 
 
 def _about_few(decisions: Decisions, tastes: int, without: Mapping[str, str]) -> Iterator[str]:
-    """Which numbers of inertia and conformity have no interval, and why; or that all are rough."""
+    """Warnings about inertia and conformity: that intervals are missing, or that all estimates are imprecise."""
     for reason in dict.fromkeys(without.values()):
         names = " or ".join(name for name, why in without.items() if why == reason)
         yield f"no interval for {names}, because {reason.removeprefix(NO_INTERVAL)}"
     if tastes and not without and (few := int(taste_decisions(decisions).sum())) < _FEW:
         yield (
-            f"only {few} decisions tell a model's lasting taste for a verdict from inertia (its third on a dilemma and"
-            " later, or its second with no verdict of its own to keep): both are rough, and so is conformity"
+            f"only {few} decisions separate a model's lasting taste for a verdict from inertia, so the estimates of"
+            " taste, inertia and conformity are imprecise. A decision separates them if it is the model's third or"
+            " later decision on a dilemma, or its second without an earlier verdict of its own"
         )
 
 
 def _about_the_choice(estimable: Estimable, used: Estimator, no_taste: str | None) -> Iterator[str]:
-    """If it was left to the decisions, and tastes are left out, or the same for all models."""
+    """Warnings about the estimator that 'auto' chose, if this estimator has no tastes or assumes equally strong
+    tastes."""
     unreached = "the maximum of the likelihood is not reached"
     if used == "taste":
         yield (
-            "inertia may be a strong taste, because all models' tastes are taken for equally strong: with a spread for"
-            f" each, {unreached}"
+            "it assumes equally strong tastes for all models, so inertia may be a strong taste. With one spread per"
+            f" model, {unreached}"
         )
     if used != "random":
         return
     why = no_taste or alike(estimable.situations) or f"with tastes {unreached}"
     yield (
-        "a model's lasting taste for a verdict is not separated from inertia here, so that inertia may be taste, and"
-        f" conformity hidden by it: {why}"
+        f"it cannot separate a model's lasting taste for a verdict from inertia, because {why}. Inertia may therefore"
+        " be taste, and taste may hide conformity"
     )
 
 
 def _about_the_end(fitted: FittedCoefficients, used: Estimator, decisions: int) -> Iterator[str]:
     if used == "as_published" and (reach := reaches(decisions)) < _FAR:
         yield (
-            f"as its authors ran it, it stops after so few steps with {decisions:,} decisions that no number gets much"
-            f" further from zero than {reach:.1f}; refits, on which its intervals rest, stop even sooner"
+            f"it stops after a fixed number of epochs. With {decisions:,} decisions these are so few steps that"
+            f" numbers cannot get much further from zero than {reach:.1f}, and the refits behind its intervals stop"
+            " even sooner"
         )
     if not fitted.converged:
-        yield "the likelihood's maximum was not reached: do not trust these numbers"
+        yield "the likelihood's maximum was not reached, so do not trust these numbers"

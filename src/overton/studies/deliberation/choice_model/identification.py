@@ -1,4 +1,4 @@
-"""What the decisions can determine at all: the estimable part of the design, and why the rest has no estimate."""
+"""The estimable part of the design, and the reasons why other parameters have no estimate."""
 
 from __future__ import annotations
 
@@ -32,19 +32,24 @@ SHORT = (
 _ALONE = "there is one model, and its tastes are the effects of the dilemmas"
 
 FEWEST = 25
-"""Discussions of a model that tell a coefficient, from which on it has an interval. Whether a discussion has a second
-round depends on the first alone, where nothing is inertia, so that this does not choose among estimates."""
+"""The minimum number of a model's informative discussions for a coefficient to have an interval.
+
+The minimum does not favour large or small estimates: whether a discussion has a second round depends only on the first
+round, which involves no inertia.
+"""
 
 _FAR = 12.0
-"""Logits. A verdict this far behind in a fit may be on its way to being excluded."""
+"""A distance in logits. If a fit puts a verdict this far behind another, the verdict's probability may be converging to
+zero."""
 
 
 @dataclass(frozen=True)
 class Estimable:
-    """Situations without the verdicts that can be excluded, and the design with its estimable part.
+    """Situations after verdicts were excluded, the design, and the design's estimable part.
 
-    `used` [M, K] says which model gave which verdict; `kept` are the design's columns to fit, `known` [P] which
-    coefficients are then determined; `start` is the fit of the kept columns that treats all dilemmas as alike.
+    `used` [M, K] marks the verdicts that each model gave. `kept` are the design's columns to fit, and `known` [P] marks
+    the coefficients that are then determined. `start` is the fit of the kept columns without differences between
+    dilemmas.
     """
 
     situations: Situations
@@ -56,12 +61,12 @@ class Estimable:
 
     @property
     def deciding(self) -> Flags:
-        """Which models [M] made decisions."""
+        """Whether each model made decisions [M]."""
         return np.asarray(self.used.any(1))
 
 
 def estimable_part(decisions: Decisions, conformity: Conformity) -> Estimable:
-    """Leave out what the decisions exclude, until what remains has a finite maximum."""
+    """Leave out verdicts that the decisions exclude, until the rest of the likelihood has a finite maximum."""
     situations = count_situations(decisions)
     used = _used(situations, len(decisions.models))
     situations = situations.allow(used[situations.model])
@@ -86,7 +91,8 @@ def _used(situations: Situations, models: int) -> Flags:
 
 
 def fit_patterns(situations: Situations, features: Floats, ridge: float) -> JointFit:
-    """The fit that treats all dilemmas as alike: quick, since all decisions in equal situations are one row."""
+    """The fit without differences between dilemmas. It is quick, because all decisions in equal situations are one
+    row."""
     whole = replace(
         situations,
         pattern=np.arange(len(situations.model)),
@@ -98,14 +104,14 @@ def fit_patterns(situations: Situations, features: Floats, ridge: float) -> Join
 
 
 def _settled(situations: Situations, features: Floats, fit: JointFit) -> bool:
-    """Whether a fit is well away from infinity."""
+    """Whether no coefficient of a fit seems to diverge to infinity."""
     met = situations.totals.sum(1) > 0
     logits = np.where(situations.allowed, features @ fit.coefficients, np.nan)[met]
     return fit.converged and float(np.max(np.nanmax(logits, 1) - np.nanmin(logits, 1), initial=0.0)) < _FAR
 
 
 def why_not(decisions: Decisions, column: DesignColumn) -> str:
-    """Why a coefficient of inertia or conformity has no estimate, in words."""
+    """The reason why a coefficient of inertia or conformity has no estimate, in words."""
     mine = np.ones(len(decisions), bool) if column.model is None else decisions.model == column.model
     who = "no model" if column.model is None else decisions.models[column.model]
     if not mine.any():
@@ -132,22 +138,22 @@ def _conformity(decisions: Decisions, mine: Flags, kind: str) -> str:
     heard = counts[mine]
     uneven = heard.max(1) > heard.min(1)
     if not uneven.any() and kind == "previous":
-        return "no decision had verdicts of others in earlier rounds before it"
+        return "no agent had received others' verdicts from earlier rounds when it decided"
     if not uneven.any():
-        return "nobody had heard a verdict in the same round: all spoke at once, or first"
+        return "no agent had received others' verdicts from the same round, because all spoke at once or first"
     given = np.take_along_axis(heard, decisions.choice[mine][:, None], axis=1)[:, 0][uneven]
     if (given == heard[uneven].max(1)).all():
-        return f"what others said most was followed in all {uneven.sum()} decisions: no finite estimate"
+        return f"all {uneven.sum()} decisions followed the verdict that others gave most often: no finite estimate"
     if (given == heard[uneven].min(1)).all():
-        return f"what others said was followed in none of {uneven.sum()} decisions: no finite estimate"
+        return f"all {uneven.sum()} decisions chose a verdict that others gave least often: no finite estimate"
     return "the data do not separate it from other effects, or predict it perfectly"
 
 
 def no_tastes(decisions: Decisions) -> str | None:
-    """Why nothing shows models' lasting tastes for dilemmas, if so.
+    """The reason why models' lasting tastes for dilemmas cannot be identified; None if they can be identified.
 
-    Inertia is about the verdict of the round before, and forgets those before it; a taste lasts. So this takes a model
-    that decides three times on a dilemma, or twice without a verdict of its own to keep.
+    Inertia depends only on the verdict of the round before, but a taste lasts. So the two can be distinguished only if
+    a model decides three times on a dilemma, or twice without a previous verdict of its own.
     """
     if len(np.unique(decisions.model)) < 2:
         return _ALONE
@@ -155,8 +161,8 @@ def no_tastes(decisions: Decisions) -> str | None:
 
 
 def taste_decisions(decisions: Decisions) -> Ints:
-    """How many decisions of each model [M] distinguish its taste for a dilemma from inertia: its third on it or later,
-    or its second afresh."""
+    """For each model [M], the number of decisions that distinguish its taste for a dilemma from inertia: its third or
+    later decision on the dilemma, or a second decision without a previous verdict."""
     models = len(decisions.models)
     cell, place = np.unique(decisions.dilemma * models + decisions.model, return_inverse=True)
     afresh = np.bincount(place, decisions.own_previous == NONE)
@@ -165,10 +171,13 @@ def taste_decisions(decisions: Decisions) -> Ints:
 
 
 def too_few(decisions: Decisions, column: DesignColumn) -> str | None:
-    """Why so few discussions give a coefficient of inertia or conformity no interval, if so.
+    """The reason why a coefficient of inertia or conformity has too few discussions for an interval; None if there are
+    enough discussions.
 
-    Those count in which a model could keep a verdict of its own, or had heard some verdicts more often than others. A
-    coefficient that models share needs as many of each of them on average.
+    A discussion counts for inertia if the model could keep a verdict of its own in it. It counts for conformity if the
+    model received some verdicts more often than others. A coefficient that models share needs `FEWEST` discussions per
+    model on average. The rule does not favour large or small estimates, because the number of later rounds depends on
+    the first round, which involves no inertia.
     """
     counts = _telling_discussions(decisions, column.kind)
     if column.model is not None:
@@ -180,7 +189,7 @@ def too_few(decisions: Decisions, column: DesignColumn) -> str | None:
 
 
 def _telling_discussions(decisions: Decisions, kind: str) -> Ints:
-    """In how many discussions each model [M] made a decision that a coefficient of this kind bears on."""
+    """For each model [M], the number of discussions with a decision that a coefficient of this kind affects."""
     if kind == "inertia":
         bears: Flags = decisions.own_previous != NONE
     else:
@@ -192,19 +201,20 @@ def _telling_discussions(decisions: Decisions, kind: str) -> Ints:
 
 
 def alike(situations: Situations) -> str | None:
-    """Why nothing shows how dilemmas differ, if so."""
+    """The reason why differences between dilemmas cannot be identified; None if they can be identified."""
     each = np.bincount(situations.dilemma, situations.counts.sum(1), minlength=1)
     if (each > 0).sum() < 2:
         return "there are decisions on one dilemma only"
-    return "there is one decision on each" if each.max() < 2 else None
+    return "there is only one decision on each dilemma" if each.max() < 2 else None
 
 
 def _excluded_verdicts(features: Floats, allowed: Flags, totals: Floats) -> Flags:
-    """Which verdicts of which patterns [U, K] are excluded in the limit.
+    """Flags [U, K] for the verdicts of each pattern whose probability is zero in the limit.
 
-    `features` [U, K, P], `allowed` [U, K], `totals` [U, K] how often each was given. A linear programme (Konis 2007)
-    finds the direction that excludes most: behind each given verdict every other one falls back by z, 0 <= z <= 1, two
-    given ones keep level, and the sum of all z is as large as can be.
+    `features` [U, K, P], `allowed` [U, K]; `totals` [U, K] is how often each verdict was given. A linear programme
+    (Konis 2007) finds the direction that excludes most verdicts. Along this direction, the logits of a pattern's given
+    verdicts stay equal, and the logit of every other verdict falls behind by z, where 0 <= z <= 1. The sum of all z is
+    maximised.
     """
     given: Flags = np.asarray((totals > 0) & allowed, np.bool_)
     met = np.flatnonzero(given.any(1))
@@ -224,7 +234,8 @@ def _excluded_verdicts(features: Floats, allowed: Flags, totals: Floats) -> Flag
 
 
 def _widest(behind: Floats, same: Floats) -> Flags:
-    """Which rows of `behind` can be made positive at once, none of them negative and all of `same` zero."""
+    """The largest set of rows of `behind` that are positive along one direction. Along this direction, no row of
+    `behind` is negative, and all rows of `same` are zero."""
     rows, width = behind.shape
     slack = csr_array((len(same), rows))
     found: Any = linprog(
@@ -242,9 +253,9 @@ def _widest(behind: Floats, same: Floats) -> Flags:
 
 
 def _determined(features: Floats, allowed: Flags, totals: Floats) -> tuple[list[int], Flags]:
-    """Columns to keep so that none is a combination of the others, and which coefficients [P] the patterns determine.
+    """Linearly independent columns to keep, and flags [P] of the coefficients that the patterns determine.
 
-    Only differences between the allowed verdicts of a pattern that led to a decision matter.
+    Only patterns that led to a decision matter, and only differences between their allowed verdicts.
     """
     used = totals.sum(1) > 0
     share = allowed / allowed.sum(1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The likelihood given the dilemmas' latent effects: at several values of them, and where they are likeliest."""
+"""The likelihood given the dilemmas' latent effects: at several values of the effects, and at their mode."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from overton.statistics.arrays import Floats
 from overton.studies.deliberation.choice_model.design import Block
 
 _LEAST = 0.45
-"""Of an effect's factor, as a power of the smallest number there is, so that the square of a row's sum is still one. A
-verdict that is this much less likely than another is as good as impossible."""
+"""An exponent: the smallest factor of an effect is the smallest positive number that can be stored, raised to this
+power. Squares of sums therefore do not become zero. A verdict that is this much less likely than another is practically
+impossible."""
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """The likelihood at Q nodes of each dilemma: `loglik` [B, Q], and the factors of the probabilities behind it.
+    """The likelihood at Q nodes of each dilemma: `loglik` [B, Q], and the factors of the probabilities.
 
-    The probability of a verdict in a row is the product of `plain` [B, R, K], its value without latent effects, and
-    `tilts` [B, G, K, Q], the effects on it, over the row's `total` [B, R, Q]. Kept as factors, since an array of all
-    probabilities would be K times as large, and sums over rows and over nodes are products of matrices.
+    The probability of a verdict in a row is `plain` times `tilts`, divided by the row's `total` [B, R, Q]. `plain` [B,
+    R, K] is the factor without latent effects, and `tilts` [B, G, K, Q] the factor of the effects. They are stored
+    separately because an array of all probabilities would be K times as large. Also, sums over rows and nodes are then
+    products of matrices.
     """
 
     block: Block
@@ -43,12 +45,12 @@ class Nodes:
         return np.asarray(1 / self.total)
 
     def chances(self) -> Floats:
-        """Of every verdict in every row, [B, R, K, Q]."""
+        """The probability of every verdict in every row, [B, R, K, Q]."""
         by_group = _grouped(self.plain, self.block)[..., None] * self.tilts[:, :, None]
         return np.asarray(by_group.reshape(*self.plain.shape, -1) * self.scale[:, :, None])
 
     def score(self) -> Floats:
-        """Slope of the log-likelihood in the coefficients, [B, P, Q]. For blocks of one group."""
+        """The gradient of the log-likelihood in the coefficients, [B, P, Q], for blocks of one group."""
         features = self.block.features
         size, rows, verdicts, width = features.shape
         met = (features * (self.plain * self.block.trials[..., None])[..., None]).reshape(size, rows, verdicts * width)
@@ -58,9 +60,9 @@ class Nodes:
         return np.asarray(given - expected)
 
     def information(self, weights: Floats) -> Floats:
-        """(Minus) the curvature in the coefficients, nodes weighted by `weights` [B, Q], everything summed: [P, P].
+        """The negative Hessian in the coefficients [P, P] for blocks of one group.
 
-        For blocks of one group.
+        It is summed over dilemmas and nodes, with `weights` [B, Q] of the nodes.
         """
         tilts = self.tilts[:, 0]
         size, rows, verdicts = self.plain.shape
@@ -95,21 +97,21 @@ def evaluate(block: Block, coefficients: Floats, loadings: Floats, latent: Float
 
 
 def _grouped(by_row: Floats, block: Block) -> Floats:
-    """[B, R, ...] to [B, G, R / G, ...]."""
+    """Reshape [B, R, ...] to [B, G, R / G, ...]."""
     return by_row.reshape(block.size, block.models, by_row.shape[1] // block.models, *by_row.shape[2:])
 
 
 _STEPS = 100
 _HALVINGS = 30
 _CLOSE = 1e-6
-"""Newton's decrement, twice what a further step would add to a dilemma's objective."""
+"""The Newton decrement at which a search stops. It is twice the gain of a further step in a dilemma's objective."""
 
 
 @dataclass(frozen=True)
 class AtPoint:
-    """One block's likelihood and the prior of its latent effects, at some coefficients and latent effects [B, n].
+    """One block's likelihood, and the prior of its latent effects, at given coefficients and latent effects [B, n].
 
-    `chances` [B, R, K]; curvatures are given with their sign changed.
+    `chances` [B, R, K] are the verdicts' probabilities. Curvatures are negative Hessians.
     """
 
     block: Block
@@ -120,7 +122,7 @@ class AtPoint:
 
     @classmethod
     def at(cls, block: Block, loadings: Floats, coefficients: Floats, latent: Floats) -> AtPoint:
-        """The likelihood at `latent` [B, n], which count through `loadings` [G, J, n]."""
+        """The likelihood at `latent` [B, n], which affect the logits through `loadings` [G, J, n]."""
         nodes = evaluate(block, coefficients, loadings, latent[..., None])
         return cls(block, loadings, latent, nodes.chances()[..., 0], nodes.loglik[:, 0])
 
@@ -135,7 +137,7 @@ class AtPoint:
         return np.asarray(self.chances @ self.block.basis)
 
     def values(self) -> Floats:
-        """What is maximised, for each dilemma."""
+        """The objective to maximise, for each dilemma."""
         return np.asarray(self.loglik - (self.latent**2).sum(1) / 2)
 
     def score(self) -> Floats:
@@ -151,12 +153,12 @@ class AtPoint:
         return np.asarray((squares - means.swapaxes(1, 2) @ (means * self.block.trials[..., None])).sum(0))
 
     def slope(self) -> Floats:
-        """In the latent effects, [B, n]."""
+        """Slope in the latent effects, [B, n]."""
         residual = _grouped(self.block.counts - self.expected, self.block).sum(2) @ self.block.basis  # [B, G, J]
         return np.asarray(np.tensordot(residual, self.loadings, axes=2) - self.latent)
 
     def curvature(self) -> Floats:
-        """In the latent effects, [B, n, n]."""
+        """Curvature in the latent effects, [B, n, n]."""
         basis, means = self.block.basis, _grouped(self.means, self.block)  # [B, G, R / G, J]
         products = (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)
         squares = _grouped(self.expected, self.block).sum(2) @ products
@@ -166,7 +168,7 @@ class AtPoint:
         return np.asarray(both.sum(1) + np.eye(self.latent.shape[1]))
 
     def cross(self) -> Floats:
-        """Across coefficients and latent effects, [B, P, n]."""
+        """Mixed curvature in coefficients and latent effects, [B, P, n]."""
         bent = self.expected[..., None] * (self.block.basis - self.means[:, :, None])  # [B, R, K, J]
         size, rows, verdicts, width = bent.shape
         groups = self.block.models
@@ -176,9 +178,10 @@ class AtPoint:
 
 
 def modes(block: Block, loadings: Floats, coefficients: Floats, latent: Floats) -> tuple[Floats, Floats]:
-    """Where each dilemma's latent effects are likeliest given the coefficients, and (minus) the curvature there.
+    """The mode of each dilemma's latent effects given the coefficients, and the negative Hessian at the mode.
 
-    From `latent` [B, n]; returns [B, n] and [B, n, n]. Concave, so Newton's steps get there, halved where needed.
+    The search starts from `latent` [B, n] and returns the modes [B, n] and the negative Hessians [B, n, n]. The
+    log-density is concave, so Newton's steps, halved where needed, reach the mode.
     """
     point = AtPoint.at(block, loadings, coefficients, latent)
     for _ in range(_STEPS):
@@ -208,10 +211,11 @@ _LARGEST_STEP = 5.0
 
 @dataclass(frozen=True)
 class JointFit:
-    """`coefficients` [P] and `latent`, a [B, n] for each block, where the objective is largest.
+    """`coefficients` [P] and `latent`, one [B, n] for each block, at the maximum of the objective.
 
-    `covariance` [P, P] is the coefficients' part of the inverse of (minus) the whole Hessian, `spread` for each block
-    [B, n, n] the inverse of the dilemma's own part; `loglik` excludes the penalties.
+    `covariance` [P, P] is the coefficients' part of the inverse of the whole negative Hessian. `spread` has an array
+    [B, n, n] for each block: for each dilemma, the inverse of the latent effects' part of the negative Hessian.
+    `loglik` excludes the penalties.
     """
 
     coefficients: Floats
@@ -224,7 +228,10 @@ class JointFit:
 
 @dataclass(frozen=True)
 class _System:
-    """Newton's equations of one block: slopes and curvatures, with the dilemmas' own block inverted."""
+    """Newton's equations of one block: slopes and curvatures.
+
+    `inverse` is the inverse of the curvature in latent effects.
+    """
 
     slope: Floats  # [P], of the coefficients
     information: Floats  # [P, P]
@@ -244,7 +251,7 @@ class _System:
 
     @property
     def reduced(self) -> tuple[Floats, Floats]:
-        """Slope and information of the coefficients once the latent effects are eliminated."""
+        """Gradient and information of the coefficients after the latent effects are eliminated."""
         folded = self.cross @ self.inverse
         slope = self.slope - (folded @ self.latent_slope[..., None])[..., 0].sum(0)
         return slope, self.information - (folded @ self.cross.swapaxes(1, 2)).sum(0)
@@ -266,9 +273,10 @@ def fit_jointly(
 ) -> JointFit:
     """Maximise log-likelihood - ridge/2 |coefficients|^2 - 1/2 |latent|^2, from `start` [P].
 
-    The rows of group g gain `loadings`[g] [J, n] times the latent effects, in the block's basis. A latent effect's
-    penalty is 1/2 z^2 on the scale before the loadings: a loading s means a penalty of 1/(2 s^2) on the effect itself.
-    Done when Newton's decrement, twice what its step adds, is below `precision`; that step is taken.
+    The logits of group g's rows gain `loadings`[g] [J, n] times the latent effects, in the block's basis. The penalty
+    of a latent effect z is z^2 / 2 on the scale before the loadings: with a loading s, the effect u = s z has the
+    penalty u^2 / (2 s^2). The search ends once Newton's decrement, twice the gain of the next step, is below
+    `precision`. This step is still taken.
     """
 
     def at(coefficients: Floats, latent: Sequence[Floats]) -> tuple[list[AtPoint], float]:
@@ -293,7 +301,7 @@ def fit_jointly(
                 break
             scale /= 2
         else:
-            break  # nothing higher can be found at this precision
+            break  # rounding errors hide any further gain
         coefficients, points, value = coefficients + scale * step, reached, higher
         if converged:
             break
@@ -310,7 +318,7 @@ def fit_jointly(
 def _newton(
     systems: Sequence[_System], ridge: float, coefficients: Floats
 ) -> tuple[Floats, list[Floats], Floats, float]:
-    """The step, of coefficients and latent effects, the coefficients' covariance, and Newton's decrement."""
+    """The steps of coefficients and of latent effects, the coefficients' covariance, and Newton's decrement."""
     reduced = [system.reduced for system in systems]
     information = sum((part for _, part in reduced), ridge * np.eye(len(coefficients)))
     covariance = np.asarray(np.linalg.pinv(information, hermitian=True), np.float64)
@@ -326,12 +334,15 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 _LIMITS = find_spec("threadpoolctl") is not None
-"""Threads that each call a linear algebra library with threads of its own wait for each other, and take longer than one
-alone. So blocks share the cores only if that library can be made to leave them alone."""
+"""Whether the threads of the linear algebra library can be limited.
+
+Without a limit, parallel blocks would each start several such threads, which wait for each other and are slower than
+one thread. So blocks run in parallel only if threads can be limited.
+"""
 
 
 def each(work: Callable[[A, B], T], first: Sequence[A], second: Sequence[B]) -> list[T]:
-    """`work` on the members of two sequences of equal length, in their order, whatever finishes first."""
+    """Call `work` on the members of two sequences of equal length, and return the results in their order."""
     cores = min(cpu_count(), len(first)) if _LIMITS else 1
     if cores < 2:
         return [work(a, b) for a, b in zip(first, second, strict=True)]
@@ -340,7 +351,7 @@ def each(work: Callable[[A, B], T], first: Sequence[A], second: Sequence[B]) -> 
 
 
 def one_thread_each() -> AbstractContextManager[Any]:
-    """Within it, linear algebra uses one thread per caller: the matrices here are small."""
+    """Inside the `with` statement, linear algebra uses one thread per caller, because the matrices here are small."""
     if not _LIMITS:
         return nullcontext()
     limits: AbstractContextManager[Any] = import_module("threadpoolctl").threadpool_limits(1, user_api="blas")

@@ -1,4 +1,4 @@
-"""Newton's steps to the maximum of a likelihood whose slope and curvature are sums over a few points."""
+"""Newton's method for the maximum of a likelihood whose gradient and Hessian are sums over a few points."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ _LARGEST_STEP, _FLATTER = 1.0, 0.9
 _CLOSE = 1.0
 _SHRINK = 3.0
 _SMALL = 0.03
-"""Logits. A size shrinks to a third at most in one step, since a step too far would land at zero, where the likelihood
-is level and which is never left. Once it is as small as this and would get smaller, it is fixed: as good as zero."""
+"""Logits.
+
+A step shrinks no standard deviation above this limit to less than a third. A larger step could land at zero, where the
+likelihood is flat, and the climb would stay there. A standard deviation below the limit that would shrink further is
+fixed, because it is practically zero.
+"""
 
 _NOISE, _SURE = 0.02, 0.1
-"""Curvature for each dilemma. Where it is less, sums over so few points are not exact enough to find a maximum, and it
-is enough to be near, if the decrement in all other directions is this small."""
+"""The smallest reliable curvature per dilemma, and a decrement.
+
+In directions with less curvature, sums over few points are too inexact to find a maximum. In these directions it is
+enough to be near the maximum, if the decrement in all other directions is below the second number.
+"""
 
 Start = list[Floats]
 """For each block of dilemmas, latent effects [B, n] from which the search for their modes starts."""
@@ -27,7 +34,8 @@ Start = list[Floats]
 
 @dataclass(frozen=True)
 class LikelihoodPoint:
-    """The log-likelihood at `parameters` [P], its slope [P] and (minus) curvature [P, P]; modes of latent effects."""
+    """The log-likelihood at `parameters` [P], its gradient [P] and negative Hessian [P, P], and the modes of latent
+    effects."""
 
     parameters: Floats
     loglik: float
@@ -37,21 +45,22 @@ class LikelihoodPoint:
 
     @property
     def dilemmas(self) -> int:
-        """How many there are."""
+        """The number of dilemmas."""
         return sum(map(len, self.latent))
 
     def free(self, sizes: Flags) -> Flags:
-        """Which parameters [P] may move: not the `sizes` that are fixed."""
+        """The parameters [P] that may move: all except the fixed `sizes`."""
         fixed = sizes & (np.abs(self.parameters) < _SMALL) & (self.slope * np.sign(self.parameters) <= 0)
         return np.asarray(~fixed)
 
 
 Sums = tuple[float, Floats, Floats]
-"""Log-likelihood, slope and (minus) curvature of some dilemmas."""
+"""Log-likelihood, gradient and negative Hessian, summed over some dilemmas."""
 
 
 def added_up(parameters: Floats, parts: Sequence[tuple[Sums, Floats]]) -> LikelihoodPoint:
-    """The point of all dilemmas, from each block's sums and the start of its next search."""
+    """Add up all blocks. Each part has a block's sums, and the latent effects from which the block's next search
+    starts."""
     return LikelihoodPoint(
         parameters=parameters,
         loglik=sum(sums[0] for sums, _ in parts),
@@ -63,10 +72,12 @@ def added_up(parameters: Floats, parts: Sequence[tuple[Sums, Floats]]) -> Likeli
 
 @dataclass(frozen=True)
 class Peak:
-    """Where the likelihood is largest, and the inverse of the observed information there, zero for fixed parameters.
+    """The maximum of the likelihood.
 
-    `level` [P, L] are directions of length 1 in which the likelihood is level, or cannot be distinguished from level by
-    sums over so few points; `converged` is about those in which it is clearly curved.
+    `covariance` is the inverse of the observed information at the maximum, and zero for fixed parameters.
+
+    `level` [P, L] are directions of length 1 in which the likelihood is flat, or cannot be distinguished from flat with
+    so few points. `converged` refers to all other directions.
     """
 
     parameters: Floats
@@ -79,8 +90,11 @@ class Peak:
 
 @dataclass(frozen=True)
 class StopRule:
-    """When to stop: `close` is Newton's decrement, the square of the distance still to go in standard errors. That step
-    is still taken, and leaves much less."""
+    """A climb stops at a Newton decrement below `close`.
+
+    The decrement is the squared distance to the maximum in standard errors. The last step is still taken, and leaves a
+    much smaller distance.
+    """
 
     close: float
     steps: int = 60
@@ -89,7 +103,8 @@ class StopRule:
 def climb(
     at: Callable[[Floats, Start], LikelihoodPoint], parameters: Floats, latent: Start, sizes: Flags, until: StopRule
 ) -> Peak:
-    """Maximise the likelihood that `at` evaluates, from `parameters` [P]; `sizes` [P] says which measure a spread."""
+    """Maximise the likelihood that `at` evaluates, from `parameters` [P]. `sizes` [P] marks the standard deviations
+    among them."""
     point = at(parameters, latent)
     correction = np.zeros_like(point.information)
     for _ in range(until.steps):
@@ -98,7 +113,7 @@ def climb(
             break
         for scale in ascent.scales():
             reached = at(point.parameters + scale * ascent.step, point.latent)
-            # Close to the maximum the sums' own error hides the gain, but not that the slope gets flatter.
+            # Close to the maximum, the error of the sums hides the gain. A smaller slope can still be recognised.
             if (
                 reached.loglik >= point.loglik
                 or _Ascent.from_point(reached, sizes, correction).gain < _FLATTER * ascent.gain
@@ -119,9 +134,10 @@ def climb(
 
 @dataclass(frozen=True)
 class _Ascent:
-    """Newton's `step` [P], made to go upwards where the curvature does not ensure it.
+    """Newton's `step` [P], turned upwards in directions in which the curvature has the wrong sign.
 
-    `gain` is its decrement; `reach` the part of it that does not change any larger size by too much.
+    `gain` is the step's decrement. `reach` is the fraction of the step that changes no standard deviation above
+    `_SMALL` by too much.
     """
 
     step: Floats
@@ -130,7 +146,7 @@ class _Ascent:
 
     @classmethod
     def from_point(cls, point: LikelihoodPoint, sizes: Flags, correction: Floats, *, above: float = -np.inf) -> _Ascent:
-        """Only in directions in which the curvature is `above` this."""
+        """A step that moves only in directions in which the curvature exceeds `above`."""
         free = point.free(sizes)
         values, vectors = np.linalg.eigh((point.information + correction)[np.ix_(free, free)])
         floor = 1e-8 * max(float(np.abs(values).max(initial=0.0)), 1e-300)
@@ -141,13 +157,16 @@ class _Ascent:
         return cls(step, float(point.slope @ step), reach)
 
     def scales(self) -> Floats:
-        """Parts of the step to try, one after the other."""
+        """Fractions of the step to try, one after the other."""
         first = min(1.0, self.reach, _LARGEST_STEP / float(np.abs(self.step).max(initial=1e-300)))
         return np.asarray(first / 2.0 ** np.arange(_HALVINGS if self.gain > _CLOSE else _FEW_HALVINGS))
 
 
 def _peak(point: LikelihoodPoint, last: _Ascent, sizes: Flags, converged: bool) -> Peak:
-    """Where the last step leads; whether it goes upwards is no longer checked, being as good as certain."""
+    """The point after the last step.
+
+    This step practically always goes upwards, so its direction is not checked.
+    """
     free = np.flatnonzero(point.free(sizes))
     values, vectors = np.linalg.eigh(point.information[np.ix_(free, free)])
     covariance, level = np.zeros_like(point.information), np.zeros((len(sizes), int(np.sum(values <= 0))))
@@ -158,7 +177,8 @@ def _peak(point: LikelihoodPoint, last: _Ascent, sizes: Flags, converged: bool) 
 
 
 def _reach(sizes: Floats, step: Floats) -> float:
-    """The part of a step that leaves every size that is not small between a third and twice its value."""
+    """The fraction of a step after which every standard deviation above `_SMALL` is still between a third and twice its
+    value."""
     outwards = step * np.sign(sizes)
     most = np.abs(sizes) * np.where(outwards > 0, 1.0, 1 - 1 / _SHRINK)
     hit = (np.abs(outwards) > most) & (np.abs(sizes) > _SMALL)
@@ -166,10 +186,10 @@ def _reach(sizes: Floats, step: Floats) -> float:
 
 
 def _secant(point: LikelihoodPoint, reached: LikelihoodPoint, correction: Floats) -> Floats:
-    """What to add to the curvature so that it explains how the slope changed (symmetric, of rank one).
+    """The correction of the curvature (symmetric, of rank one) that explains the observed change of the slope.
 
-    The curvature keeps the quadrature's points in place. With few points the slope changes a little more once they are
-    placed anew, so that Newton's steps would go too far and back.
+    The computed curvature assumes that the quadrature's points stay in place. With few points, the slope changes a
+    little more when the points are placed again. Without the correction, Newton's steps would overshoot and return.
     """
     moved = reached.parameters - point.parameters
     left = point.slope - reached.slope - (reached.information + correction) @ moved

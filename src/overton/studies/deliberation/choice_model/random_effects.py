@@ -1,14 +1,14 @@
-"""Normal effects of a dilemma, and the likelihood with these integrated out.
+"""Normal effects of a dilemma, and the likelihood after integrating these effects out.
 
-Each dilemma's integral is taken at points placed around the mean of its latent effects given the decisions and
-stretched by their covariance (Naylor and Smith 1982, Appl. Stat. 31:214), which a few points around the mode give
-first. Slope and curvature of the log of the integral are posterior means and covariances of those of the likelihood
-given the effects (Louis 1982, J. R. Stat. Soc. B 44:226). The curvature at the maximum is the observed information,
-that of the spreads included, from which the standard errors follow.
+Each dilemma's integral is evaluated at points around the posterior mean of its latent effects, scaled by their
+posterior covariance (Naylor and Smith 1982, Appl. Stat. 31:214). This mean and covariance are first computed from a few
+points around the mode. The gradient and Hessian of the log of the integral follow from posterior means and covariances
+of the gradient and Hessian at given effects (Louis 1982, J. R. Stat. Soc. B 44:226). The negative Hessian at the
+maximum is the observed information, which includes the standard deviations and gives the standard errors.
 
-That discussions stop when all agree needs no correction: whether a round takes place depends on verdicts that are in
-the likelihood already, which is a product over decisions, each given everything said before. The number of decisions
-says nothing more about the parameters.
+Discussions that stop when all agree need no correction. The likelihood is a product over decisions, each given all
+earlier messages. Whether a round takes place depends only on verdicts that are already in this product. So the number
+of decisions has no further information about the parameters.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ from overton.studies.deliberation.choice_model.quadrature import (
 )
 
 _FLOOR = 1e-3
-"""Logits. Narrower spreads cannot be distinguished from none, and would make the density of the effects degenerate."""
+"""Logits. A narrower spread cannot be distinguished from zero, and would make the density of the effects degenerate."""
 
 
 @dataclass(frozen=True)
 class EffectSpread:
-    """Effects L z of J numbers, z standard normal; L is the sum over a of factors[a] * `generators`[a] [J, J].
+    """Effects L z of J numbers, where z is standard normal. L is the sum over a of factors[a] * `generators`[a] [J, J].
 
-    Factors rather than variances, so that a spread of zero is an ordinary point on the way from one sign to the other.
+    The parameters are `factors`, not variances. Each may have either sign, so a standard deviation of zero lies inside
+    the parameters' range.
     """
 
     generators: Floats
@@ -49,7 +50,7 @@ class EffectSpread:
         return len(self.generators)
 
     def loading(self, factors: Floats) -> Floats:
-        """L, kept from being singular."""
+        """L, with the diagonal kept away from zero so that L is not singular."""
         made = np.tensordot(factors, self.generators, axes=1)
         size = np.diagonal(made)
         lifted = np.where(np.abs(size) < _FLOOR, np.where(size < 0, -_FLOOR, _FLOOR), size)
@@ -57,19 +58,19 @@ class EffectSpread:
 
     @property
     def sizes(self) -> NDArray[np.bool_]:
-        """Which factors are on the diagonal of L."""
+        """Whether each parameter is on the diagonal of L [A]."""
         return np.asarray(np.einsum("aii->a", np.abs(self.generators)) > 0)
 
     def factors(self, covariance: Floats) -> Floats:
-        """The factors whose L L' is nearest to a covariance [J, J]."""
+        """The parameters whose L L' is nearest to a covariance [J, J]."""
         root = np.linalg.cholesky(covariance + _FLOOR**2 * np.eye(len(covariance)))
         overlap = np.tensordot(self.generators, root, axes=2)
         return np.asarray(overlap / np.sum(self.generators**2, axis=(1, 2)))
 
     def slopes(self, factors: Floats, latent: Floats) -> Floats:
-        """Slopes of the log density of the effects in the factors, at `latent` z [B, J, Q]: [B, A, Q].
+        """Gradient of the effects' log density with respect to `factors`, at `latent` z [B, J, Q]: [B, A, Q].
 
-        The effects u = L z are fixed: with W = L^-1 E, the slope along a generator E is z' W z - trace W.
+        The effects u = L z are held fixed. With W = L^-1 E, the slope along a generator E is z' W z - trace W.
         """
         whitened = np.linalg.solve(self.loading(factors), self.generators)
         products = np.einsum("bjq,bkq->bjkq", latent, latent).reshape(len(latent), -1, latent.shape[2])
@@ -77,10 +78,10 @@ class EffectSpread:
         return np.asarray(whitened.reshape(len(whitened), -1) @ products - traces[:, None])
 
     def information(self, factors: Floats, products: Floats, count: int) -> Floats:
-        """(Minus) the curvature of the log density of `count` effects in the factors, [A, A].
+        """Negative Hessian of the log density of `count` effects with respect to `factors`, [A, A].
 
-        `products` [J, J] sums z z' over them. Along E and F, with V = L^-1 F, each adds
-        z' (V' W + V W + W V) z - trace V W.
+        `products` [J, J] is the sum of z z' over the effects. For generators E and F, with W = L^-1 E and V = L^-1 F,
+        each effect adds z' (V' W + V W + W V) z - trace V W.
         """
         whitened = np.linalg.solve(self.loading(factors), self.generators)
         after = np.einsum("bij,ajk->abik", whitened, whitened)
@@ -88,7 +89,7 @@ class EffectSpread:
         return np.asarray(np.einsum("abik,ik->ab", both, products) - count * np.trace(after, axis1=2, axis2=3))
 
     def bends(self, factors: Floats) -> tuple[Floats, Floats, Floats]:
-        """L L' [J, J], its slopes [A, J, J] and second slopes [A, A, J, J] in the factors."""
+        """L L' [J, J], and its first [A, J, J] and second derivatives [A, A, J, J] with respect to `factors`."""
         root, parts = self.loading(factors), self.generators
         slopes = parts @ root.T
         second = np.einsum("aij,bkj->abik", parts, parts)
@@ -96,7 +97,7 @@ class EffectSpread:
 
 
 def any_covariance(width: int) -> EffectSpread:
-    """Any covariance: the factors are the entries of its lower triangular root."""
+    """A spread with any covariance. Its parameters are the entries of the covariance's lower Cholesky factor."""
     rows, columns = np.tril_indices(width)
     generators = np.zeros((len(rows), width, width))
     generators[np.arange(len(rows)), rows, columns] = 1
@@ -104,16 +105,20 @@ def any_covariance(width: int) -> EffectSpread:
 
 
 def one_size(width: int) -> EffectSpread:
-    """The same spread in every direction, and no correlation: one factor, the standard deviation."""
+    """A spread with the same standard deviation in every direction and no correlation.
+
+    The standard deviation is the only parameter.
+    """
     return EffectSpread(np.eye(width)[None])
 
 
 @dataclass(frozen=True)
 class JointEffects:
-    """The effects of a dilemma on M models, v = (v_1 ... v_M), n = M J numbers: normal with mean zero.
+    """The effects of a dilemma on M models, v = (v_1 ... v_M): n = M J numbers, jointly normal with mean zero.
 
-    Each is the dilemma's effect and the model's own taste. `covariance` [n, n], its `slopes` [A, n, n] and `bends`
-    [A, A, n, n] in the factors of both, the dilemma's first; `precision` [n, n] is its inverse.
+    Each effect is the sum of the dilemma's effect and the model's own taste. `covariance` [n, n] is the covariance of
+    v, and `precision` [n, n] its inverse. `slopes` [A, n, n] and `bends` [A, A, n, n] are the covariance's first and
+    second derivatives with respect to the parameters of the two spreads: first the dilemma's, then the tastes'.
     """
 
     covariance: Floats
@@ -125,7 +130,8 @@ class JointEffects:
     def of(
         cls, dilemma: EffectSpread, taste: EffectSpread, factors: tuple[Floats, Floats], models: int
     ) -> JointEffects:
-        """With these factors of the dilemmas' effects [A], and of the tastes [1, T] or of each model's [M, T]."""
+        """The joint effects for given parameters of the spreads. `factors` has the parameters for the dilemma's
+        effects, and the parameters for the common tastes [1, T] or for each model's tastes [M, T]."""
         shared, tastes = factors
         own = np.eye(models)
         patterns = [own] if len(tastes) == 1 else [np.diag(row) for row in own]
@@ -144,15 +150,21 @@ class JointEffects:
 
     @property
     def forms(self) -> Floats:
-        """C^-1 C_a C^-1 [A, n, n]: half of v' (this) v is what varies with v in the slopes of the log density."""
+        """F = C^-1 C_a C^-1 [A, n, n], where C is the covariance and C_a its slope.
+
+        The part of the log density's gradient that varies with v is v' F v / 2.
+        """
         return np.asarray(self.precision @ self.slopes @ self.precision)
 
     def slope(self, products: Floats, count: int) -> Floats:
-        """Slope [A] of the log density of `count` of them in the factors; `products` [n, n] sums v v' over them."""
+        """Gradient [A] of the log density of `count` effects with respect to the parameters of the two spreads.
+
+        `products` [n, n] is the sum of v v' over the effects.
+        """
         return np.asarray(np.tensordot(self.forms, products - count * self.covariance, axes=2) / 2)
 
     def information(self, products: Floats, count: int) -> Floats:
-        """(Minus) its curvature, [A, A]."""
+        """Negative Hessian [A, A] of the same log density."""
         moved = self.precision @ self.slopes  # [A, n, n]
         level = np.tensordot(self.precision @ self.bends, np.eye(len(products)), axes=2) - np.einsum(
             "aij,bji->ab", moved, moved
@@ -165,7 +177,10 @@ class JointEffects:
 def marginal_likelihood(
     blocks: Sequence[Block], spread: EffectSpread, rule: Rule, coefficients: int
 ) -> Callable[[Floats, Start], LikelihoodPoint]:
-    """The function of `coefficients` coefficients and the spread's factors, in this order, that `climb` climbs."""
+    """The function that `climb` maximises.
+
+    The first `coefficients` parameters are the coefficients. The parameters of the spread follow.
+    """
     rough = coarse(len(rule[0]))
 
     def at(parameters: Floats, latent: Start) -> LikelihoodPoint:

@@ -1,15 +1,17 @@
-"""The likelihood with the dilemmas' effects and each model's own taste integrated out, by expectation propagation.
+"""The likelihood with the dilemmas' effects and each model's own taste integrated out by expectation propagation.
 
-The likelihood is a product over models, each model's part L_m a function of the J numbers v_m that move it. Together
-the v_m are normal, so that the integral is one over M J numbers. A normal *site*, exp(h'v_m - v_m' P v_m / 2), replaces
-each part. With one part put back in place of its site, the integral is one over J numbers, computed at points; sites
-are chosen so that the mean and the covariance of v_m are then the same as with sites alone. Parts may be far from
-normal, as they are if a verdict was hardly ever given; taken one at a time they are integrated as they are.
+The likelihood is a product over models. Each model's part L_m is a function of the J numbers v_m that affect it. The
+v_m are jointly normal, so the integral has M J dimensions. Each part is replaced by a normal *site*, exp(h'v_m - v_m' P
+v_m / 2). If one exact part takes the place of its site, the integral has only J dimensions and can be computed by
+quadrature. Sites are chosen so that putting the exact part in place of its site changes neither the mean nor the
+covariance of v_m. A part may be far from normal, for example if a verdict was hardly ever given. This does no harm,
+because each part is integrated in its exact form, while sites represent the other parts.
 
-The log of the integral, Phi, is stationary in the sites and in the density around each site. Its second slopes in both
-are [[C - V, -V], [-V, T - V]], where C are the covariances of all models' statistics in the density of prior and sites,
-V its blocks on the diagonal, one per model, and T the same with the model's own decisions in place of its site. With
-the mixed slopes Y in the parameters, the curvature is that with the sites fixed, less Y' [...]^-1 Y.
+The log of the integral, Phi, is stationary in the sites and in the density around each site. Its second derivatives in
+both are [[C - V, -V], [-V, T - V]]. C is the covariance of all models' statistics in the density of prior and sites,
+and V its diagonal blocks, one per model. T is the same covariance with the model's own decisions in place of its site.
+Y are the mixed derivatives in the parameters and the sites. The Hessian of Phi is the Hessian with fixed sites minus Y'
+[...]^-1 Y.
 """
 
 from __future__ import annotations
@@ -27,20 +29,24 @@ from overton.studies.deliberation.choice_model.quadrature import Rule, normalise
 from overton.studies.deliberation.choice_model.random_effects import EffectSpread, JointEffects
 
 _SETTLED, _SWEEPS = 0.01, 2
-"""In posterior standard deviations: sites are done once no mean or covariance moves further; and the most sweeps over
-all of them. Sites are carried over from one step of a climb to the next, and settle while the parameters do."""
+"""Sites have converged if no mean or covariance moves by more than the first number, in posterior standard deviations.
+
+The second number is the maximum number of sweeps over all sites. Each step of a climb continues with the sites of the
+step before, so sites converge together with the parameters.
+"""
 
 
 @dataclass(frozen=True)
 class ModelRows:
-    """One model's rows in some dilemmas, in single precision, and which columns of the design count in them."""
+    """One model's rows in some dilemmas, in single precision, and the columns of the design that matter for these
+    rows."""
 
     block: Block
     columns: Ints
 
 
 def rows_by_model(block: Block) -> list[ModelRows]:
-    """Each model's. Single precision is enough for sums over some dozens of decisions, and three times as fast."""
+    """Each model's rows. Single precision suffices for sums over a few dozen decisions, and is three times as fast."""
     return [
         ModelRows(
             replace(
@@ -57,20 +63,20 @@ def rows_by_model(block: Block) -> list[ModelRows]:
 
 
 def single(numbers: Floats) -> Floats:
-    """In single precision."""
+    """Convert numbers to single precision."""
     return numbers.astype(np.float32)
 
 
 @dataclass(frozen=True)
 class Sites:
-    """Of B dilemmas and M models: `precision` [B, M, J, J] and `shift` [B, M, J]."""
+    """Sites of B dilemmas and M models: `precision` [B, M, J, J] and `shift` [B, M, J]."""
 
     precision: Floats
     shift: Floats
 
     @classmethod
     def unpacked(cls, packed: Floats, models: int, width: int) -> Sites:
-        """From one row [M (J J + J)] per dilemma."""
+        """Unpack sites from one row [M (J J + J)] per dilemma."""
         at = models * width * width
         return cls(
             packed[:, :at].reshape(-1, models, width, width).copy(), packed[:, at:].reshape(-1, models, width).copy()
@@ -78,14 +84,15 @@ class Sites:
 
     @property
     def packed(self) -> Floats:
-        """As one row per dilemma."""
+        """The sites as one row [M (J J + J)] per dilemma."""
         return np.concatenate([part.reshape(len(part), -1) for part in (self.precision, self.shift)], axis=1)
 
 
 def sites_at_modes(block: Block, coefficients: Floats, roots: tuple[Floats, Floats]) -> Sites:
-    """Sites to start from: each part's slope and curvature where all effects together are likeliest.
+    """Starting values of sites: each part's gradient and Hessian at the joint mode of all effects.
 
-    `roots` are those of the dilemmas' covariance [J, J] and of the tastes', of all models [1, J, J] or of each.
+    `roots` are roots of the dilemmas' covariance [J, J] and of the tastes' covariance, for all models [1, J, J] or for
+    each model [M, J, J].
     """
     width, models = len(roots[0]), block.models
     tastes = np.broadcast_to(roots[1], (models, width, width))
@@ -105,7 +112,7 @@ def sites_at_modes(block: Block, coefficients: Floats, roots: tuple[Floats, Floa
 
 @dataclass
 class Posterior:
-    """The normal density of all effects by prior and sites: `mean` [B, n] and `covariance` [B, n, n]."""
+    """The normal density of all effects given prior and sites: `mean` [B, n] and `covariance` [B, n, n]."""
 
     together: JointEffects
     sites: Sites
@@ -114,7 +121,7 @@ class Posterior:
 
     @classmethod
     def of(cls, together: JointEffects, sites: Sites) -> Posterior:
-        """Of this prior and these sites."""
+        """The density for this prior and these sites."""
         size, models, width = sites.shift.shape
         precision = np.tile(together.precision, (size, 1, 1))
         for model in range(models):
@@ -124,24 +131,24 @@ class Posterior:
         return cls(together, sites, _times(covariance, sites.shift.reshape(size, -1)), covariance)
 
     def own(self, model: int) -> slice:
-        """A model's place among all effects."""
+        """A model's indices among all effects."""
         width = self.sites.shift.shape[2]
         return slice(model * width, (model + 1) * width)
 
     def marginal(self, model: int) -> tuple[Floats, Floats]:
-        """Mean [B, J] and covariance [B, J, J] of one model's."""
+        """Mean [B, J] and covariance [B, J, J] of one model's effect."""
         own = self.own(model)
         return self.mean[:, own], self.covariance[:, own, own]
 
     def energy(self) -> float:
-        """Log of the integral of prior and sites, over all dilemmas."""
+        """The log of the integral of prior and sites, over all dilemmas."""
         size = len(self.mean)
         inner = np.sum(self.mean * self.sites.shift.reshape(size, -1))
         volumes = np.linalg.slogdet(self.covariance)[1].sum() - size * np.linalg.slogdet(self.together.covariance)[1]
         return float(inner + volumes) / 2
 
     def change(self, model: int, precision: Floats, shift: Floats) -> None:
-        """Replace a model's site, and update the rest: Woodbury's identity."""
+        """Replace a model's site, and update mean and covariance by Woodbury's identity."""
         own = self.own(model)
         more = precision - self.sites.precision[:, model]
         push: Floats = shift - self.sites.shift[:, model] - _times(more, self.mean[:, own])
@@ -154,11 +161,12 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Tilted:
-    """One model's effect with its own part in place of its site, at Q points.
+    """One model's effect at Q points, with the model's exact part in place of its site.
 
-    The points are the rule's, from `mean` [B, J] along `root` [B, J, J], those of the density by sites. `nodes` have
-    the part there, `posterior` [B, Q] the points' probabilities, `height` [B] is the log of the integral; `rest` is the
-    density of the effect by prior and other sites, its precision [B, J, J] and shift [B, J].
+    The points are those of the rule, placed with the `mean` [B, J] and `root` [B, J, J] of the density that uses sites
+    only. `nodes` are the exact part at these points, `posterior` [B, Q] the points' probabilities, and `height` [B] the
+    log of the integral. `rest` is the density of the effect given the prior and the other models' sites: its precision
+    [B, J, J] and shift [B, J].
     """
 
     mean: Floats
@@ -170,7 +178,7 @@ class Tilted:
 
     @classmethod
     def of(cls, found: Posterior, model: int, seat: ModelRows, coefficients: Floats, rule: Rule) -> Tilted:
-        """Of a model, given the others' sites."""
+        """The effect of one model, given the other models' sites."""
         mean, covariance = found.marginal(model)
         root = principal_roots(covariance)
         whole = _inverse(covariance)
@@ -189,9 +197,9 @@ class Tilted:
         return cls(mean, root, (precision, shift), nodes, posterior, height + at_mean)
 
     def site(self, rule: Rule) -> tuple[Floats, Floats, float]:
-        """Precision and shift of the site with this mean and covariance, and how far these are from the density's.
-
-        As far as the parts are log-concave, which they are, no site reduces precision.
+        """Precision and shift of the site with which the effect has the mean and covariance found at the points. The
+        third result is the distance that mean and covariance move. The parts are log-concave, so no site reduces
+        precision.
         """
         points = rule[0]
         moved = self.posterior @ points.T  # [B, J], in units of the root
@@ -213,7 +221,8 @@ def _squares(points: Floats) -> Floats:
 def settled(
     seats: list[ModelRows], coefficients: Floats, together: JointEffects, sites: Sites, rule: Rule
 ) -> Posterior:
-    """Sites such that each model's part, put back, changes neither mean nor covariance of its effect."""
+    """Adjust the sites until each model's exact part can replace the model's site without changing the mean and
+    covariance of the model's effect. Return the density with the sites after at most `_SWEEPS` sweeps."""
     found = Posterior.of(together, Sites(sites.precision.copy(), sites.shift.copy()))
     for _ in range(_SWEEPS):
         furthest = 0.0
@@ -237,11 +246,13 @@ def _times(matrices: Floats, vectors: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Moving:
-    """The statistics that sites fix are w and w' E w / 2, of a model's effect w in its own standard deviations.
+    """The statistics that sites match are w and w' E w / 2, where w is a model's standardised effect, and E is one of
+    `forms`.
 
-    `forms` [F, J, J] are the symmetric matrices E, orthogonal and of length 1, so that V is diagonal: `variances`
-    [S], S = J + F. `values` [S, Q] are the statistics at the rule's points, `squares` [S S, Q] their products. `reach`
-    [B, M, J, n] are covariances of a model's w and all effects v, `across` [B, M, S, M, S] is C - V.
+    `forms` [F, J, J] are the symmetric matrices E, orthogonal and of length 1. V is therefore diagonal; its diagonal is
+    `variances` [S], S = J + F. `values` [S, Q] are the statistics at the rule's points, and `squares` [S S, Q] their
+    products. `reach` [B, M, J, n] are covariances between a model's w and all effects v. `across` [B, M, S, M, S] is C
+    - V.
     """
 
     forms: Floats
@@ -253,7 +264,7 @@ class Moving:
 
     @classmethod
     def of(cls, found: Posterior, rule: Rule) -> Moving:
-        """In this density, with points by this rule."""
+        """The statistics in the density `found`, at this rule's points."""
         points = rule[0]
         width, (size, models) = len(points), found.sites.shift.shape[:2]
         forms = _forms(width)
@@ -261,7 +272,7 @@ class Moving:
         values = np.concatenate([points, np.einsum("aij,iq,jq->aq", forms, points, points) / 2])
         squares = (values[:, None] * values).reshape(-1, points.shape[1])
         own = np.stack([found.marginal(model)[1] for model in range(models)], axis=1)
-        spread, axes = np.linalg.eigh(own)  # as `principal_roots` has them
+        spread, axes = np.linalg.eigh(own)  # the same axes as in `principal_roots`
         whiten = axes.swapaxes(2, 3) / np.sqrt(spread)[..., None]
         reach = whiten @ found.covariance.reshape(size, models, width, -1)
         across = np.zeros((size, models, len(variances), models, len(variances)))
@@ -275,11 +286,12 @@ class Moving:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Dilemmas, models and statistics."""
+        """The numbers of dilemmas, models and statistics."""
         return self.across.shape[:3]
 
     def prior(self, found: Posterior) -> Floats:
-        """Mixed slopes in the factors of the prior, [B, M, S, A]: covariances with its log density's slopes."""
+        """Mixed derivatives with respect to the prior's parameters, [B, M, S, A]: covariances of the statistics with
+        the gradient of the prior's log density."""
         forms = found.together.forms  # [A, n, n]
         pulled = np.tensordot(found.mean, forms, axes=([1], [2]))  # [B, A, n]
         linear = self.reach @ pulled[:, None].swapaxes(2, 3)  # [B, M, J, A]
@@ -289,7 +301,7 @@ class Moving:
 
     @staticmethod
     def variance(found: Posterior) -> Floats:
-        """Covariances [A, A] of the slopes of the prior's log density, summed over dilemmas."""
+        """Covariances [A, A] of the gradient of the prior's log density, summed over dilemmas."""
         forms = found.together.forms
         pulled = np.tensordot(found.mean, forms, axes=([1], [2]))  # [B, A, n]
         spread = found.covariance[:, None] @ forms  # [B, A, n, n]
@@ -298,9 +310,10 @@ class Moving:
         return np.asarray(flat @ turned.T / 2 + linear @ pulled.swapaxes(0, 1).reshape(len(forms), -1).T)
 
     def decisions(self, tilted: Tilted, weighted: Floats) -> tuple[Floats, Floats]:
-        """T - V of a model [B, S, S], and its mixed slopes in coefficients [B, S, P].
+        """T - V of a model [B, S, S], and the mixed derivatives in its statistics and the coefficients [B, S, P].
 
-        `weighted` [B, P, Q] are slopes of its decisions' log-likelihood, less their mean, times the points' chances.
+        `weighted` [B, P, Q] are gradients of the decisions' log-likelihood, minus their mean, times the points'
+        probabilities.
         """
         means = tilted.posterior @ self.values.T
         products = (tilted.posterior @ self.squares.T).reshape(len(means), *[len(self.values)] * 2)
@@ -310,8 +323,8 @@ class Moving:
     def lost(self, inner: Floats, prior: Floats, decisions: Floats) -> Floats:
         """Y' [...]^-1 Y, summed over dilemmas.
 
-        `inner` [B, M, S, S] is T - V, `prior` and `decisions` [B, M, S, P] are Y. As V is diagonal, the density around
-        the sites is solved for once the sites are eliminated.
+        `inner` [B, M, S, S] is T - V; `prior` and `decisions` [B, M, S, P] are Y. V is diagonal, so the sites are
+        eliminated first. Then the equations for the density around the sites are solved.
         """
         size, models, many = self.shape
         whole = (size, models * many, models * many)
@@ -328,7 +341,7 @@ class Moving:
 
 
 def _forms(width: int) -> Floats:
-    """Orthogonal symmetric matrices of length 1 that span all of this width."""
+    """Orthogonal symmetric matrices of length 1 that span all symmetric matrices of this width."""
     rows, columns = np.tril_indices(width)
     forms, place = np.zeros((len(rows), width, width)), np.arange(len(rows))
     forms[place, rows, columns] = forms[place, columns, rows] = np.where(rows == columns, 1.0, np.sqrt(0.5))
@@ -336,14 +349,17 @@ def _forms(width: int) -> Floats:
 
 
 def _of_forms(forms: Floats, shared: Floats) -> Floats:
-    """Covariances [B, F, F] of w' E w / 2 and x' E x / 2 where those of w and x are `shared` [B, J, J]."""
+    """Covariances [B, F, F] of w' E w / 2 and x' E x / 2, given the covariances `shared` [B, J, J] of w and x."""
     turned = shared[:, None] @ forms @ shared[:, None].swapaxes(2, 3)
     return np.asarray(np.tensordot(turned, forms, axes=([2, 3], [1, 2])).swapaxes(1, 2) / 2)
 
 
 @dataclass(frozen=True)
 class Spreads:
-    """Of the dilemmas' effects, and of the models' tastes; `of_tastes` is 1 if models share theirs, or one for each."""
+    """The standard deviations of the dilemmas' effects and of the models' tastes.
+
+    `of_tastes` is 1 if models share the tastes' standard deviations, otherwise the number of models.
+    """
 
     dilemma: EffectSpread
     taste: EffectSpread
@@ -351,16 +367,20 @@ class Spreads:
 
     @property
     def factors(self) -> int:
-        """How many there are: the dilemmas' first, then those of the tastes."""
+        """The number of the spreads' parameters: first the dilemmas', then those of the tastes."""
         return len(self.dilemma) + self.of_tastes * len(self.taste)
 
 
 def taste_likelihood(
     blocks: Sequence[Block], spreads: Spreads, rule: Rule, coefficients: int
 ) -> Callable[[Floats, Start], LikelihoodPoint]:
-    """The function of coefficients, the dilemmas' factors and the tastes' that `climb` climbs; it starts from sites.
+    """The function that `climb` maximises.
 
-    Empty sites are searched from scratch. The blocks' rows are ordered by model, as by `blocks(..., models=...)`.
+    The function's parameters are the coefficients, then the parameters of the dilemmas' spread, then those of the
+    tastes' spread.
+
+    The search for sites starts from the sites that the function receives. If there are none, it starts from sites at
+    the joint modes. The blocks' rows must be grouped by model, as `blocks(..., models=...)` does.
     """
     ends = [coefficients, coefficients + len(spreads.dilemma)]
     by_block = {id(block): rows_by_model(block) for block in blocks}
@@ -383,7 +403,8 @@ def taste_likelihood(
 
 
 def _sums(found: Posterior, seats: list[ModelRows], beta: Floats, rule: Rule) -> Sums:
-    """With the sites fixed; then what the curvature loses because they move."""
+    """Log-likelihood, gradient and negative Hessian. The Hessian is first computed with fixed sites, then corrected
+    because sites move with the parameters."""
     count, first = len(found.mean), len(beta)
     places = first + len(found.together.slopes)
     loglik, slope, information = found.energy(), np.zeros(places), np.zeros((places, places))
@@ -409,9 +430,9 @@ def _sums(found: Posterior, seats: list[ModelRows], beta: Floats, rule: Rule) ->
 
 
 def _log_volume(found: Posterior, model: int) -> float:
-    """Log of the integral of exp(h'v - v'Pv / 2) for prior and sites of one model's effect, summed.
+    """The sum over dilemmas of the log of the integral of exp(h'v - v'Pv / 2), for one model's effect.
 
-    Without the power of 2 pi, which the points' weights leave out too.
+    It omits the power of 2 pi, as the points' weights do.
     """
     mean, covariance = found.marginal(model)
     inner = np.sum(mean * np.linalg.solve(covariance, mean[..., None])[..., 0])

@@ -1,4 +1,5 @@
-"""Making a list of values as appendix C describes: collect, sort by several annotators, reduce, try, decide, merge."""
+"""The steps of appendix C that make a list of values: collect, sort by several annotators, reduce, test, decide,
+merge."""
 
 from __future__ import annotations
 
@@ -24,24 +25,24 @@ __all__ = ["STUDY", "Collection", "CollectionOptions", "ValueFate"]
 def _made(
     collections: Sequence[Collection], records: Sequence[ValueFate], options: Mapping[str, Any]
 ) -> list[Value] | None:
-    """The finished list, None as long as something is undecided or nothing is left."""
+    """The finished list. None as long as a value is undecided, or if no value is left."""
     return (list_from(records) or None) if is_decided(records) else None
 
 
 def summary(records: Sequence[ValueFate]) -> Iterator[str]:
-    """How many values each step left, and the next step, if there is one."""
+    """The number of values left after each step, and the next step, if there is one."""
     counts: Counter[Fate] = Counter(record.status for record in records)
     kept, tried = sum(record.kept for record in records), max((record.texts for record in records), default=0)
     sorting = max((len(record.annotators) for record in records), default=0)
     yield f"{len(records)} values collected and sorted by {sorting} annotators; {kept} kept."
     if tried:
         found = sum(record.consistent > 0 for record in records)
-        yield f"{found} of these consistently found in {tried:,} explanations."
+        yield f"Of these, {found} consistently found in {tried:,} explanations."
     yield ", ".join(f"{count} {status}" for status, count in counts.items()) + "."
     if counts["undecided"]:
-        yield "Some are undecided: 'overton items values-sheet RUN' writes a sheet for people who decide on them."
+        yield "Some values are undecided. 'overton items values-sheet RUN' writes a sheet on which people decide."
     for failure in sorted({record.failure for record in records if record.failure}):
-        yield f"A call failed: {failure}. 'overton resume RUN --retry-failed' goes on from there."
+        yield f"A call failed ({failure}). 'overton resume RUN --retry-failed' continues."
 
 
 _annotator = late_respondent("overton.studies.deliberation.collection.simulated:annotator")
@@ -51,8 +52,8 @@ STUDY: Study[Collection, CollectionOptions, ValueFate, None] = Study(
     title="A list of values",
     question="Make the list of values that a deliberation's judge chooses from (deliberation, appendix C).",
     roles=(
-        Role("annotator", "Model that sorts values, decides on them and merges some; several vote", together=True),
-        Role("judge", "Model that looks for the values in explanations, on trial", optional=True),
+        Role("annotator", "Model that sorts, decides on and merges values (several models vote)", together=True),
+        Role("judge", "Model that looks for the values in explanations, to test them", optional=True),
     ),
     items=COLLECTIONS,
     dataset=Dataset("values.jsonl", _made, summary, lambda records: sum(bool(record.failure) for record in records)),
@@ -69,4 +70,4 @@ STUDY: Study[Collection, CollectionOptions, ValueFate, None] = Study(
     },
     planning=CANNED,
 )
-"""One collection of values a trial; the list and what became of every value follow from its records."""
+"""The study that makes a list of values. Each trial is one collection; its records have the fate of every value."""

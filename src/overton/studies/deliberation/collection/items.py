@@ -1,4 +1,5 @@
-"""The material of a list of values: collected values, texts on which they are tried, and people's categories."""
+"""The material for a list of values: collected values, texts on which to test them, and categories that people gave
+them."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _LONGEST_TEXT = 20_000
 
 
 class TrialText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An explanation of a verdict on a dilemma, in which the judge looks for values."""
+    """An explanation of a verdict on a dilemma, used as a test text in which the judge looks for values."""
 
     dilemma: str
     explanation: str
@@ -34,7 +35,7 @@ class TrialText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Collected values, the texts on trial, and the category that each person gave each value, if any."""
+    """Collected values, the test texts, and the category that each person gave each value, if any."""
 
     id: str
     values: ValueList
@@ -43,25 +44,27 @@ class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CollectionReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The files that are read besides the collected values."""
+    """The files that Overton reads in addition to the collected values."""
 
     texts: Annotated[
         Any,
         Option(
-            "Explanations on which values are tried: a table (.csv, .jsonl, .parquet) with the column explanation, and"
-            " perhaps dilemma and verdict, such as records.parquet of a deliberation run",
+            "Explanations on which to test the values: a table (.csv, .jsonl, .parquet) with the column explanation"
+            " and optionally dilemma and verdict, such as a deliberation run's records.parquet",
             file=True,
         ),
     ] = None
     people: Annotated[
         tuple[Any, ...],
-        Option("Filled sheet of a person who sorted the values (overton items values-sheet)", file=True),
+        Option("Sheet on which a person sorted the values; overton items values-sheet makes an empty one", file=True),
     ] = ()
-    on_trial: Annotated[int, Option("Dilemmas, drawn at random, whose explanations are read on trial", least=1)] = 100
+    on_trial: Annotated[
+        int, Option("Number of dilemmas, chosen at random, whose explanations test the values", least=1)
+    ] = 100
 
 
 def _parse(texts: Sequence[Text], reading: CollectionReading) -> ParsedItems[Collection]:
-    """All values of all files as one collection; a value that comes again is left out, with a warning."""
+    """Read all values of all files as one collection. A repeated value is left out, with a warning."""
     noted = [Notes(text.name) for text in texts]
     collected = [value for text, notes in zip(texts, noted, strict=True) for value in _collected(text, notes)]
     first: dict[str, Value] = {}
@@ -86,7 +89,7 @@ def _parse(texts: Sequence[Text], reading: CollectionReading) -> ParsedItems[Col
 
 @contextmanager
 def _refusals_noted(notes: Notes) -> Iterator[None]:
-    """Problems of an InputError become notes."""
+    """Turn the problems of an InputError into notes."""
     try:
         yield
     except InputError as error:
@@ -100,8 +103,7 @@ def _collected(text: Text, notes: Notes) -> Iterator[tuple[Value, Notes]]:
 
 
 def _trial_texts(given: Text | None, count: int, notes: Notes) -> tuple[TrialText, ...]:
-    """The explanations about `count` dilemmas drawn at random; those of failed messages and null conditions are in no
-    draw."""
+    """The explanations about `count` randomly chosen dilemmas. Failed messages and null conditions are left out."""
     if given is None:
         return ()
     with _refusals_noted(notes):
@@ -117,14 +119,14 @@ def _trial_texts(given: Text | None, count: int, notes: Notes) -> tuple[TrialTex
             notes.error("texts", "has no explanation")
         elif len(kept) > _MOST_TEXTS:
             notes.error(
-                "texts", f"has {len(kept):,} explanations of the dilemmas drawn; at most {_MOST_TEXTS:,} are read"
+                "texts", f"has {len(kept):,} explanations of the chosen dilemmas; the maximum is {_MOST_TEXTS:,}"
             )
         return kept
     return ()
 
 
 def _usable_rows(table: pl.DataFrame, notes: Notes) -> Iterator[TrialText]:
-    """The rows with an explanation; each is its own dilemma if the table names none."""
+    """The rows with an explanation. Without a column `dilemma`, each row is treated as a dilemma of its own."""
     for number, row in enumerate(table.iter_rows(named=True), 1):
         said, trial = str(row["explanation"] or "").strip(), str(row.get("deliberation") or "")
         if not said or trial.startswith("null/"):
@@ -137,7 +139,7 @@ def _usable_rows(table: pl.DataFrame, notes: Notes) -> Iterator[TrialText]:
 
 
 def _people(sheets: Sequence[Text], values: ValueList, notes: Notes) -> Iterator[tuple[str, dict[str, str]]]:
-    """The categories that people gave the values, by the names of their files."""
+    """The categories that people gave the values, by the file names of their sheets."""
     task, _ = category_sheet(values)
     seen: set[str] = set()
     for sheet in sheets:
@@ -159,4 +161,4 @@ COLLECTIONS = Items(
     reading=CollectionReading,
     spelled=lambda collection: [f"{len(collection.values)} collected values"],
 )
-"""Values to make a list of."""
+"""The item kind of collected values, from which a list is made."""

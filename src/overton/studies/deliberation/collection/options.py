@@ -1,4 +1,4 @@
-"""The choices that shape how a list of values is made."""
+"""Options for making a list of values."""
 
 from __future__ import annotations
 
@@ -13,47 +13,59 @@ _MOST_REPEATS = 50
 
 
 class CollectionOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """How values are sorted, tried, decided on and merged; the defaults are the paper's where it says."""
+    """Options for sorting, testing, deciding on and merging values. The defaults are the paper's, where it gives
+    them."""
 
     annotators: Annotated[
-        tuple[str, ...], Option("How the annotators' models are named, in the order given", repeats=True, follows=True)
+        tuple[str, ...], Option("Names of the annotators' models, in the order given", repeats=True, follows=True)
     ] = ()
     people: Annotated[
-        tuple[str, ...], Option("The people who sorted the values, by their sheets", follows=True, file=True)
+        tuple[str, ...],
+        Option(
+            "Names of the people who sorted the values, taken from the names of their sheets", follows=True, file=True
+        ),
     ] = ()
     judged: Annotated[
-        bool, Option("Whether a judge reads explanations on trial, not the first annotator", follows=True)
+        bool,
+        Option(
+            "Whether a judge reads the test explanations; without a judge, the first annotator reads them", follows=True
+        ),
     ] = False
     sorting: Annotated[
         Literal["all", "people"], Option("Who sorts the values: all annotators and people, or only the people")
     ] = "all"
     category: Annotated[Category, Option("The category whose values are kept")] = "moral"
     agree: Annotated[
-        float, Option("Share of those who sort that must put a value into that category", above=0, most=1)
+        float,
+        Option(
+            "Minimum proportion of annotators that must put a value into the category that is kept", above=0, most=1
+        ),
     ] = 0.8
-    repeats: Annotated[int, Option("Times that each explanation is read on trial", least=1, most=_MOST_REPEATS)] = 5
+    repeats: Annotated[
+        int, Option("Number of times that each test explanation is read", least=1, most=_MOST_REPEATS)
+    ] = 5
     together: Annotated[
         float,
         Option(
-            "Share of the explanations with either of two values that must have both, so that merging them is"
-            " considered",
+            "Minimum proportion that makes two values candidates for merging: explanations with both, among"
+            " explanations with at least one",
             above=0,
             most=1,
         ),
     ] = 0.25
     deciding: Annotated[
         Literal["annotators", "people"],
-        Option("Who decides on values and merges: the annotators, or people on sheets, after the run"),
+        Option("Who decides on values and merges: the annotators, or people who fill in sheets after the run"),
     ] = "annotators"
 
     def problems(self) -> Iterator[Problem]:
-        """Nobody to sort the values."""
+        """Return a problem if no person sorts the values."""
         if self.sorting == "people" and not self.people:
             yield Problem(option_place("sorting"), self.sorting, "needs at least one person's sheet (people)")
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The annotators and the people by name, and whether there is a judge."""
+        """Add the names of the annotators and the people, and whether there is a judge."""
         people = given.get("people", ())
         people = people if isinstance(people, list | tuple) else [people]
         names = [each if isinstance(each, str) else each.stem for each in people]

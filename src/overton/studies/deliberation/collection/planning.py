@@ -1,4 +1,5 @@
-"""Replies for planning: how many values are kept, and how many occur together, is not known beforehand."""
+"""Canned replies for planning, because nobody knows beforehand how many values are kept, and how many occur
+together."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _KEPT, _OF = 2, 5
 
 
 def _usual(role: str, speaker: str, form: Form | None) -> str:
-    """Two values in five are kept and included; each text has two values, the same ones, which stay apart."""
+    """Two values in five are kept and included. All texts contain the same two values, which are not merged."""
     choices = form.choices if form else ()
     if not choices:
         return _naming(_names(form)[:2])
@@ -29,7 +30,10 @@ def _usual(role: str, speaker: str, form: Form | None) -> str:
 
 @dataclass
 class _Longest:
-    """Only the last reply that is requested can be read; all values are kept, and neighbouring ones occur together."""
+    """Only the last possible attempt gives a readable reply.
+
+    All values are kept, and neighbouring values occur together.
+    """
 
     asked: Counter[str] = field(default_factory=Counter)
 
@@ -52,4 +56,4 @@ def _naming(names: list[str]) -> str:
 
 
 CANNED = (_usual, _Longest())
-"""The usual number of calls, and about the most."""
+"""Replies for the usual number of calls, and for about the largest number."""

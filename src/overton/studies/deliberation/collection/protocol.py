@@ -1,7 +1,10 @@
-"""Values sorted by annotators, reduced, looked for in explanations, decided on, and merged (appendix C).
+"""The steps of appendix C.
 
-A step begins when all calls of the one before have their outcome. If one failed permanently the pipeline ends there, so
-that nothing later depends on it and `resume --retry-failed` can go on.
+Annotators sort values, and the list is reduced. A judge looks for the values in explanations. Annotators then decide on
+the values and merge some.
+
+A step begins when all calls of the step before have an outcome. If one of these calls failed permanently, the pipeline
+stops there. So no later result depends on the failed call, and `resume --retry-failed` can continue.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from overton.studies.orders import OWN, drawn_order
 from overton.studies.questions import label_prompts
 
 ATTEMPTS = 3
-"""A reply of an annotator that cannot be read is requested again up to twice."""
+"""Requests per reply of an annotator: Overton repeats the request up to twice if it cannot read the reply."""
 
 
 class CollectionTrial(Trial, frozen=True):
@@ -45,8 +48,8 @@ class CollectionTrial(Trial, frozen=True):
 def trials(collections: Sequence[Collection], options: CollectionOptions, seed: int) -> Iterator[CollectionTrial]:
     """One trial for each collection.
 
-    Its name has the number of annotators: with another one, what is asked after sorting may differ, so a run cannot be
-    extended by one.
+    The trial's name contains the number of annotators. A different number of annotators may change the questions asked
+    after the sorting step, so you cannot add an annotator to an existing run.
     """
     for collection in collections:
         name = f"{collection.id}/{len(options.annotators)}-annotators"
@@ -54,7 +57,7 @@ def trials(collections: Sequence[Collection], options: CollectionOptions, seed: 
 
 
 async def conduct(trial: CollectionTrial, ask: Ask) -> list[ValueFate]:
-    """The fates of all values."""
+    """Run the steps, and return the fate of each value."""
     fates = await _sort(trial, ask)
     if _goes_on(fates) and trial.collection.texts:
         fates = await _try(trial, ask, fates)
@@ -70,7 +73,8 @@ def _goes_on(fates: Sequence[ValueFate]) -> bool:
 
 
 def _failed(fates: Sequence[ValueFate], failure: str) -> list[ValueFate]:
-    """The values when a call of a step failed: those still in question are."""
+    """The fates after a step in which a call failed. Values that are undecided or in the list get the status
+    'failed'."""
     return [
         msgspec.structs.replace(fate, status="failed", why=failure, failure=failure)
         if fate.status in ("undecided", "in the list")
@@ -80,7 +84,7 @@ def _failed(fates: Sequence[ValueFate], failure: str) -> list[ValueFate]:
 
 
 def shown(each: Value | ValueFate) -> str:
-    """A value as annotators read it."""
+    """The line with a value in an annotator's prompt."""
     if not each.definition:
         return each.value
     return prompts.fill("own_values.line", value=each.value, definition=each.definition)
@@ -88,7 +92,10 @@ def shown(each: Value | ValueFate) -> str:
 
 @dataclass(frozen=True)
 class _LabelRequests:
-    """Requests for one label about each of several things, to each annotator: by thing, then by annotator."""
+    """Requests to every annotator for a label on each value or pair.
+
+    They are ordered by value or pair, then by annotator.
+    """
 
     step: Step
     annotators: Sequence[str]
@@ -96,7 +103,7 @@ class _LabelRequests:
     things: Sequence[dict[str, str]]
 
     async def ask(self, ask: Ask) -> list[list[ReadableReply[str]]]:
-        """The replies, by thing and annotator."""
+        """The replies, by value or pair, then by annotator."""
         requests = [
             self._request(number, thing, seat)
             for number, thing in enumerate(self.things, 1)
@@ -126,7 +133,10 @@ def _failure(replies: Sequence[Sequence[ReadableReply[Any]]], role: str = "annot
 
 
 async def _sort(trial: CollectionTrial, ask: Ask) -> list[ValueFate]:
-    """Step 2: each annotator puts each value into a category. People have done so before."""
+    """Step 2: each annotator puts each value into a category.
+
+    People's categories come from sheets filled in before the run.
+    """
     collection, options = trial.collection, trial.options
     models = options.annotators if options.sorting == "all" else ()
     things = [{"value": shown(each)} for each in collection.values]
@@ -147,9 +157,11 @@ async def _sort(trial: CollectionTrial, ask: Ask) -> list[ValueFate]:
 
 
 async def _try(trial: CollectionTrial, ask: Ask, fates: Sequence[ValueFate]) -> list[ValueFate]:
-    """Step 3: the judge names the values in each explanation several times, or without a judge the first annotator.
+    """Step 3: the judge, or without a judge the first annotator, names the values in each explanation several times.
 
-    The first time the list has its own order, and then other orders, the same for all explanations.
+    The first repetition lists the values in their own order. Each later repetition has another order, the same for all
+    explanations, so that consistently found values do not depend on the order. The paper gives no temperature, so the
+    judge uses the endpoint's default.
     """
     values = tuple([Value(fate.value, fate.definition) for fate in fates if fate.kept])
     question, texts = questions_of(values).first, trial.collection.texts

@@ -1,10 +1,12 @@
-"""From what annotators and a judge say to what becomes of each value: the rules of appendix C, and ours where it is
-silent.
+"""The decision on each value, from the labels of annotators and a judge.
 
-The paper keeps values that at least 4 of 5 annotators call moral; here it is a share of the annotators, 0.8 by default.
-It looks for values that 'consistently appear' in 5 repetitions: here, in more than half of those that could be read.
-Its authors decided on each value and merged some by hand, together. Here more than half of those who decide must
-include a value, or merge two, so a tie leaves a value out and two values apart.
+Where appendix C gives no rule, Overton uses its own.
+
+The paper keeps values that at least 4 of 5 annotators call moral. Here the limit is a proportion of the annotators, 0.8
+by default. The paper looks for values that 'consistently appear' in 5 repetitions; here a value must appear in more
+than half of the readable repetitions. The paper's authors decided together on each value, and merged some by hand. Here
+more than half of the deciders must include a value, or merge two values. With a tie, a value is left out, and two
+values stay separate.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ from overton.studies.deliberation.value_lists import Value, have_definitions
 _ROUNDING = 1e-9
 
 Named = Sequence[Sequence[tuple[str, ...] | None]]
-"""For each text and each repetition the values that the judge named, None if its reply could not be read."""
+"""The values that the judge named, for each text and each repetition; None if its reply could not be read."""
 
 
 def votes_needed(annotators: int, share: float) -> int:
-    """How many of the annotators must agree: the share, rounded up, and at least one."""
+    """The number of annotators that must agree, at least 1: the required proportion of all annotators, rounded up."""
     return max(ceil(share * annotators - _ROUNDING), 1)
 
 
@@ -40,7 +42,8 @@ def sorted_fates(  # noqa: PLR0917
     category: str,
     share: float,
 ) -> list[ValueFate]:
-    """The values by the category that each annotator gave them: those that enough call `category` are kept (step 2)."""
+    """The decision on each value according to the annotators' categories. Values that enough annotators call `category`
+    are kept (step 2)."""
     needed = votes_needed(len(annotators), share)
     return [_sorted_fate(trial, each, annotators, tuple(categories[each.value]), category, needed) for each in values]
 
@@ -64,17 +67,18 @@ def _sorted_fate(  # noqa: PLR0917
 
 
 def consistent_values(repetitions: Sequence[tuple[str, ...] | None]) -> frozenset[str]:
-    """The values that are named in more than half of the repetitions that could be read."""
+    """The values that are named in more than half of the readable repetitions."""
     read = [named for named in repetitions if named is not None]
     counts = Counter(value for named in read for value in named)
     return frozenset(value for value, count in counts.items() if 2 * count > len(read))
 
 
 def tried_fates(fates: Sequence[ValueFate], named: Named, together: float) -> list[ValueFate]:
-    """The values with how often the judge found them on trial, and with which later ones they often occur (step 3).
+    """Each value with the number of test texts in which the judge found it, and the later values that often occur with
+    it (step 3).
 
-    Two values often occur together if at least the share `together` of the texts in which either is consistently found
-    has both.
+    Two values often occur together if the number of texts with both, divided by the number of texts with at least one,
+    is `together` or more. A text has a value if the judge finds the value consistently in it.
     """
     found = [consistent_values(repetitions) for repetitions in named]
     alone = Counter(value for values in found for value in values)
@@ -105,10 +109,11 @@ def tried_fates(fates: Sequence[ValueFate], named: Named, together: float) -> li
 
 
 def code_from(codes: Sequence[str | None]) -> str:
-    """The decision that follows from several, '' if none could be read.
+    """The joint decision of several people or models; '' if no decision could be read.
 
-    A value is included if more than half of the readable codes include it. The decision is the most frequent code of
-    the side that prevails, and among equally frequent ones the lowest.
+    A value is included if more than half of the readable codes include it; otherwise it is left out. The decision is
+    the most frequent of the codes that agree with this result. Of equally frequent codes, the first in `CODES` is the
+    decision.
     """
     read = [code for code in codes if code is not None]
     if not read:
@@ -121,7 +126,7 @@ def code_from(codes: Sequence[str | None]) -> str:
 def coded_fates(
     fates: Sequence[ValueFate], deciders: Sequence[str], codes: Mapping[str, Sequence[str | None]]
 ) -> list[ValueFate]:
-    """The values with the decisions on them (step 4)."""
+    """The values after the decisions of step 4."""
     return [_coded_fate(fate, deciders, tuple(codes[fate.value])) if fate.kept else fate for fate in fates]
 
 
@@ -131,22 +136,23 @@ def _coded_fate(fate: ValueFate, deciders: Sequence[str], codes: tuple[str | Non
     said = f"{included} of {len(codes)} include it"
     decided = msgspec.structs.replace(fate, deciders=tuple(deciders), codes=codes, code=code)
     if not code:
-        return msgspec.structs.replace(decided, status="undecided", why="nobody's decision on it could be read")
+        return msgspec.structs.replace(decided, status="undecided", why="no decision on it could be read")
     why = f"{said}: {meanings('codes')[code]} ({code})"
     status = "in the list" if code in INCLUDED else "left out"
     return msgspec.structs.replace(decided, status=status, why=why)
 
 
 def merges_agreed(said: Mapping[tuple[str, str], Sequence[str | None]]) -> list[tuple[str, str]]:
-    """The pairs that more than half of those whose answer could be read would merge."""
+    """The pairs that more than half of the readable answers would merge."""
     return [pair for pair, given in said.items() if 2 * given.count(MERGE) > len([each for each in given if each])]
 
 
 def merged_fates(fates: Sequence[ValueFate], merges: Iterable[tuple[str, str]]) -> list[ValueFate]:
-    """The values in the list, with those that are merged as one (step 5).
+    """The values after the merges of step 5.
 
-    Merging is transitive. The value that was found most often on trial gives its name, the first of the collection
-    among equally frequent ones. Pairs with a value that is not in the list are of no effect.
+    Merging is transitive. The merged value has the name of its most frequent member, which the judge found in the
+    largest number of test texts. In a tie, the member that comes first in the collection gives the name. Pairs with a
+    value that is not in the list have no effect.
     """
     inside = {fate.value: fate for fate in fates if fate.status == "in the list"}
     group = {value: {value} for value in inside}
@@ -165,7 +171,7 @@ def merged_fates(fates: Sequence[ValueFate], merges: Iterable[tuple[str, str]]) 
             fate,
             status="merged",
             merged_into=kept[fate.value],
-            why=f"{fate.why}; merged, since it means much the same and occurs with it",
+            why=f"{fate.why}; merged, because it has a similar meaning and often occurs with it",
         )
         for fate in fates
     ]
@@ -176,7 +182,8 @@ def _place(fates: Sequence[ValueFate], name: str) -> int:
 
 
 def list_from(fates: Sequence[ValueFate]) -> list[Value]:
-    """The finished list, in the order of the collection; a definition says which values were merged into its own."""
+    """The finished list, in the order of the collection. A value's definition names the values that were merged into
+    it."""
     defined = have_definitions([Value(fate.value, fate.definition) for fate in fates])
     merged: dict[str, list[str]] = {}
     for fate in fates:
@@ -196,5 +203,5 @@ def _with_merged(definition: str, others: Sequence[str]) -> str:
 
 
 def is_decided(fates: Sequence[ValueFate]) -> bool:
-    """Whether it is known of every value what becomes of it."""
+    """Whether there is a decision on every value."""
     return all(fate.status not in ("undecided", "failed") for fate in fates)

@@ -1,6 +1,6 @@
-"""Sheets on which people sort values, decide on each, and merge some, as annotators do that are models.
+"""Sheets on which people sort values, decide on each value, and merge some, as annotating models do.
 
-A task follows from the values in question alone, so a filled sheet is recognised without a key.
+A task depends only on the values in question, so a filled sheet is recognised without a key.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ CODES = (*INCLUDED, *OMITTED)
 MERGE, APART = "merge", "apart"
 
 Step = Literal["categories", "codes", "merges"]
-"""The steps of which people can take part."""
+"""The steps in which people can take part."""
 
 Sheet = tuple[LabelTask, list[dict[str, str]]]
-"""A task, and what a person is shown of each row."""
+"""A task, and the cells of each row that a person sees."""
 
 
 def meanings(step: Step) -> dict[str, str]:
@@ -59,7 +59,7 @@ def code_sheet(fates: Sequence[ValueFate]) -> Sheet:
 
 
 def merge_sheet(fates: Sequence[ValueFate]) -> Sheet:
-    """A sheet on which a person says of each two values that often occur together whether they become one."""
+    """A sheet on which a person decides whether to merge each pair of values that often occur together."""
     pairs = pairs_of(fates)
     meant = {fate.value: fate.definition for fate in fates}
     rows = [
@@ -79,12 +79,15 @@ def merge_sheet(fates: Sequence[ValueFate]) -> Sheet:
 
 
 def pairs_of(fates: Sequence[ValueFate]) -> list[tuple[str, Companion]]:
-    """The values that often occur together, each pair once: the first of the collection, and the other."""
+    """The pairs of values that often occur together.
+
+    Each pair is listed once, with the value that is earlier in the collection first.
+    """
     return [(fate.value, pair) for fate in fates for pair in fate.companions]
 
 
 SHEETS = {"codes": code_sheet, "merges": merge_sheet}
-"""The sheets that are made from a run."""
+"""The functions that make sheets from a run's records, by step."""
 
 
 def _task(step: Step, question: str, names: Sequence[str]) -> LabelTask:
@@ -109,9 +112,9 @@ def _task(step: Step, question: str, names: Sequence[str]) -> LabelTask:
 
 
 def read_labels(text: str, task: LabelTask, place: str) -> Mapping[int, str]:
-    """The labels on a filled sheet of this task, by row from 0; rows that were left empty are missing.
+    """The labels on a filled sheet of this task, by row from 0. Empty rows are left out of the result.
 
     Raises:
-        InputError: it is a sheet about other values, or has problems, by line.
+        InputError: the sheet is about other values, or has errors; the message lists them by line.
     """
     return read_sheet(text.removeprefix("\ufeff"), task.name, len(task.rows), tuple(task.labels), place)

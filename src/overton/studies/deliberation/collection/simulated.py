@@ -1,9 +1,12 @@
-"""Annotators whose truth is known: which category each value belongs to, what is right for it, and what it is the same
-as.
+"""Simulated annotators that know the truth: each value's category, the right decision on it, and which values are the
+same.
 
 The truth about a value follows from its name and a seed. Two values are the same if their names end in the same word
-('Care for guests' and 'Kindness to guests'). Every answer is wrong with the probability `error`, and then any other
-label is equally likely. The randomness follows from the request's seed, so annotators err independently.
+('Care for guests' and 'Kindness to guests'). Every answer is wrong with the probability `error`, and all wrong labels
+are equally likely. The randomness follows from the request's seed, so annotators err independently.
+
+A moral value is kept if at least four of five annotators recognise it. If each errs with the probability 0.2, this
+happens with the probability 0.737.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ class AnnotatorParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     """A simulated annotator; with `error` 0 it knows the truth."""
 
     error: Annotated[float, probability("an answer is wrong")] = 0.0
-    seed: Annotated[int, Option("Seed of the truth, which annotators with the same one share")] = 0
+    seed: Annotated[int, Option("Seed of the truth; annotators with the same seed share it")] = 0
 
 
 class ValueTruth(msgspec.Struct, frozen=True):
@@ -49,7 +52,7 @@ def are_same(first: str, second: str) -> bool:
 
 
 def same_as(value: str, values: Iterable[str]) -> set[str]:
-    """The values that are the same as this one, itself included if it is among them."""
+    """The members of `values` that are the same as `value`, which may include `value`."""
     return {other for other in values if are_same(value, other)}
 
 
@@ -57,7 +60,7 @@ _ASKED = {step: prompts.PROMPTS.pattern(f"collection.{step}") for step in ("cate
 
 
 class Annotator(SeededAnswerer):
-    """Sorts, codes and merges values by what it knows to be true, with errors; an `Answerer`."""
+    """An `Answerer` that sorts, codes and merges values by the known truth, with errors."""
 
     parameters: AnnotatorParameters
     draws = "errors"
@@ -87,18 +90,18 @@ class Annotator(SeededAnswerer):
         if (asked := found["merge"]) is not None:
             same = are_same(_name_in(asked["first"]), _name_in(asked["second"]))
             return MERGE if same else APART, (MERGE, APART)
-        raise RejectedError("unknown prompt", f"{self.name} answers only what annotators of values are asked")
+        raise RejectedError("unknown prompt", f"{self.name} answers only the requests that annotators of values get")
 
     def _truth(self, shown: str) -> ValueTruth:
         return truth_of(_name_in(shown), self.parameters.seed)
 
 
 def _name_in(shown: str) -> str:
-    """The name of a value that is shown with its definition."""
+    """The name of a value from a line with its definition."""
     return shown.partition(": ")[0]
 
 
 def annotator(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Annotator:
-    """An annotator with parameters given as text."""
+    """Make an annotator from parameters given as text."""
     called = f"simulated/{name}"
     return Annotator(called, parameters_of(AnnotatorParameters, called, arguments))

@@ -1,1 +1,1 @@
-"""Dilemmas made from a forum: posts are selected, and a judge reads the comments whose verdict is unclear."""
+"""Making dilemmas from a forum: code that selects posts, and a judge for comments whose verdict no pattern matches."""

@@ -1,4 +1,7 @@
-"""Comments that the patterns cannot read: a judge names their verdict, or says that they give none (step 5)."""
+"""The judge for comments that patterns cannot read.
+
+The judge names the comment's verdict, or states that the comment has no verdict (step 5).
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ from overton.studies.self_agreement import RETEST, Retest, SelfAgreement, is_ret
 from overton.studies.study import Role, Study
 
 ATTEMPTS = 2
-"""An unreadable answer is asked for again once."""
+"""Requests per answer: Overton repeats the request once if the answer is unreadable."""
 
 NONE = "NONE"
 FORM = Form(choices=(*VERDICTS, NONE))
 
 
 class UnclearComment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A comment for the judge: its id, its post's, and its text as its readers saw it."""
+    """A comment for the judge: its id, its post's id, and its text as readers saw it."""
 
     id: str
     post: str
@@ -33,7 +36,7 @@ class UnclearComment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CrowdOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """Every comment is judged once, and a share of them a second time."""
+    """Options for judging comments. The judge reads every comment once, and a sample of comments a second time."""
 
     retest: Retest = RETEST
 
@@ -46,16 +49,17 @@ class CrowdTrial(Trial, frozen=True):
 
 
 class CrowdVerdict(msgspec.Struct, frozen=True):
-    """What the judge says about one comment. In a run's records the column `model`, the judge, precedes these.
+    """The judge's verdict on one comment. In a run's records the column `model`, which names the judge, precedes these
+    columns.
 
     trial, comment, post  the trial's name and the ids of comment and post
-    verdict       None if the comment gives none, or no answer could be read
-    reading       'as is', 'repaired' or 'invalid': how the last answer was read; None if the call failed
+    verdict       the verdict, None if the comment has none or the answer could not be read
+    reading       how the last answer was read ('as is', 'repaired' or 'invalid'), or None if the call failed
     attempts      1, or 2 if the first answer could not be read
-    refused       the endpoint flagged the last answer as a refusal
-    failure       why the call failed for good, None if it did not
-    judged_again  the judge was asked again, with the verdicts in another order
-    verdict_again, reading_again  `verdict` and `reading` from the second request; None if there was none
+    refused       whether the endpoint flagged the last answer as a refusal
+    failure       the reason why the call failed permanently, None if it succeeded
+    judged_again  whether the judge read the comment again, with the verdicts in another order
+    verdict_again, reading_again  `verdict` and `reading` from the second request, None without a second request
     """
 
     trial: str
@@ -77,8 +81,8 @@ def judged(records: Iterable[CrowdVerdict]) -> dict[str, Verdict]:
 
 
 def self_agreement(records: Iterable[CrowdVerdict], *, level: float = 0.95) -> SelfAgreement | None:
-    """How well the judge agrees with itself where it was asked again, with 'none of them' as a label of its own;
-    comments on one post are treated as alike. None if nothing was asked again."""
+    """The judge's agreement with itself over the comments that it read twice. 'None of them' counts as a separate
+    label, and comments on one post form one cluster. The result is None if no comment was read twice."""
     asked = [record for record in records if record.judged_again]
     first, second = (
         [_label(*pair) for pair in some]
@@ -101,7 +105,7 @@ def _trials(comments: Sequence[UnclearComment], options: CrowdOptions, seed: int
 
 
 async def _conduct(trial: CrowdTrial, ask: Ask) -> list[CrowdVerdict]:
-    """Ask for one of the five verdicts or none; if the answer is neither, say why and ask once more."""
+    """Ask for one of the five verdicts or 'none'. If the answer is unreadable, say why and ask once more."""
     record = _record(trial, await _ask_verdict(trial, ask))
     if record.failure is not None or not is_retested(trial.draw("retest"), trial.retest):
         return [record]
@@ -115,7 +119,7 @@ async def _ask_verdict(
     trial: CrowdTrial, ask: Ask, order: Sequence[str] = VERDICTS, speaker: str | None = None
 ) -> ReadableReply[str]:
     comment = trial.comment.body
-    # Only our own words are reordered: a comment may name all verdicts too, and stays as it is.
+    # Reorder only Overton's words. A comment may also name all verdicts, and stays unchanged.
     request = text_in_order(_words("ask", comment=_HERE), VERDICTS, order).replace(_HERE, comment)
     return await ask_until_read(
         ask,
@@ -157,7 +161,7 @@ def _prompts() -> dict[str, str]:
 STUDY: Study[UnclearComment, CrowdOptions, CrowdVerdict, None] = Study(
     name="crowd-verdicts",
     title="Verdicts of a crowd",
-    question="Which verdict does a comment give that patterns cannot read?",
+    question="Which verdicts do comments give, if patterns cannot read them?",
     roles=(Role("judge", "Model that reads the comments that patterns cannot", judges=True),),
     items=Items(UnclearComment, "comment", "comments that patterns could not read"),
     options=CrowdOptions,
@@ -167,4 +171,7 @@ STUDY: Study[UnclearComment, CrowdOptions, CrowdVerdict, None] = Study(
     conduct=_conduct,
     prompts=_prompts,
 )
-"""Every unclear comment judged, some twice; `judged` turns the records into what `selection.select` takes."""
+"""The study in which a judge reads every unclear comment, some twice.
+
+`judged` turns its records into the verdicts that `selection.select` takes.
+"""

@@ -1,5 +1,7 @@
-"""Which posts become dilemmas: in range, not about the community itself, not deleted, and long enough; and their text
-without the edits and updates that authors add later (appendix A, steps 1, 3 and 4).
+"""Selection of the posts that become dilemmas.
+
+They are in the date range, long enough, not deleted, and not about the community itself. Their text omits edits and
+updates that authors add later (appendix A, steps 1, 3 and 4).
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _AT_LINE = re.compile(
     rf"(?i:{_WHICH}{_WORD}{_END_MARKS}{_MORE}{_END_MARKS}{_WHY}{_END_MARKS}{_STOP})"  # 'Update 2 -', '**edit**'
     rf"|(?<=[*_\[(])(?i:{_WHICH}{_WORD}{_MORE})[*_\])]"  # '**edit** she left', '[edit] she left'
     r"|(?i:edit(?:ed)? to (?:add|clarify|say|include|answer|mention|note)\b)"  # 'Edited to add that ...'
-    rf"|(?:EDIT(?:ED)?|UPDATED?)(?:{_NUMBER}|(?![A-Za-z0-9]))"  # in capitals it needs nothing to set it off
+    rf"|(?:EDIT(?:ED)?|UPDATED?)(?:{_NUMBER}|(?![A-Za-z0-9]))"  # in capitals, without punctuation
     rf"|(?=[A-Z])(?i:{_WHICH}(?:edit|update))\b[^.!?:\n]{{1,60}}:"  # 'Edit after reading your comments:'
     r")",
     re.MULTILINE,
@@ -54,9 +56,10 @@ _RULES = re.compile(r"(?:\n[ \t]*[-*_=~—–]+[ \t]*)+\Z")
 def without_edits(text: str) -> str:
     """The text without its edits and updates, stripped.
 
-    An edit starts with its word ('Edit', 'Update', 'ETA') at the beginning of a line, set off from what follows, or in
-    capitals, and runs to the end of the text. One that precedes the story ends with its paragraph. One in brackets
-    inside a line ('(edit: spelling)') ends with its bracket. The same words inside a sentence are left alone.
+    An edit starts with a word such as 'Edit', 'Update' or 'ETA' at the beginning of a line. The word must be in
+    capitals, or punctuation must separate it from the text that follows. The edit extends to the end of the text. If an
+    edit comes before the story, it extends only to the end of its paragraph. An edit in brackets inside a line ('(edit:
+    spelling)') ends with its bracket. The same words inside a sentence are not an edit.
     """
     left = _IN_BRACKETS.sub("", text).strip()
     while (begin := _first_edit(left)) is not None:
@@ -67,13 +70,13 @@ def without_edits(text: str) -> str:
 
 
 def _first_edit(text: str) -> int | None:
-    """Where the first edit starts."""
+    """The index at which the first edit starts."""
     found = [match.start() for pattern in (_AT_LINE, _AFTER_SENTENCE) if (match := pattern.search(text))]
     return min(found, default=None)
 
 
 def _after_paragraph(text: str) -> str:
-    """What follows the first paragraph; if there is only one, what follows its first line."""
+    """The text after the first paragraph; if there is only one, the text after its first line."""
     end = _PARAGRAPH_END.search(text)
     return text[end.end() :] if end else text.partition("\n")[2]
 
@@ -85,17 +88,18 @@ _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 
 
 class SelectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which posts become dilemmas.
+    """Criteria for posts that become dilemmas.
 
-    first, last  the range of days (UTC), both included; None is no bound
-    top          how many dilemmas are taken: those with the highest entropy
-    comments     how many top-level comments on a post count: those with the best scores
-    shortest     the fewest characters that a post may have, as posted
-    recheck      whether it must also have as many without its edits (the paper filters before it removes them)
-    fewest       the fewest comments with a readable verdict that a post may have; the paper sets no bound, but the
+    first, last  the range of days (UTC), both included; None for an open end
+    top          the number of dilemmas to take, which are those with the highest entropy
+    comments     the maximum number of top-level comments used per post, which are those with the best scores
+    shortest     the minimum number of characters of a post, as posted
+    recheck      whether the post without its edits must have this length, too (the paper filters before it removes
+                 edits)
+    fewest       the minimum number of comments with a readable verdict. The paper sets no bound, but the
                  entropy of a few verdicts is mostly chance, so 10 is the better choice if there are enough posts
 
-    Raises InputError for numbers below 1 and for a range that ends before it starts.
+    Raises InputError for numbers below 1 and for a range whose end is before its start.
     """
 
     first: date | None = None
@@ -115,10 +119,11 @@ class SelectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Filter:
-    """Steps 1, 3 and 4 applied to one post after another, with counts of what they found.
+    """A filter that applies steps 1, 3 and 4 to one post after another, and counts.
 
-    `ids` are those of the posts that are left; `read` and `in_range` count posts, `left_out` by reason; of the posts
-    that step 3 keeps, `edited` had edits, without which `shortened` are below the bound and `emptied` are empty.
+    `ids` are the ids of the posts that are left. `read` and `in_range` count posts, and `left_out` counts posts by the
+    reason for leaving them out. `edited` counts the posts kept by step 3 that had edits. `shortened` counts the posts
+    that are too short without their edits, and `emptied` the posts that consist of edits only.
     """
 
     def __init__(self, options: SelectionOptions) -> None:
@@ -132,7 +137,8 @@ class Filter:
         )
 
     def text(self, post: Post) -> str | None:
-        """The post's text without its edits; None if it is left out, or was kept before."""
+        """The post's text without its edits. The result is None if the post is left out, or repeats a post that was
+        kept."""
         if post.id in self.ids:
             return None
         self.read += 1
@@ -147,7 +153,10 @@ class Filter:
         return self._unedited(post, posted)
 
     def _in_range(self, post: Post) -> bool:
-        """Whether the post was made on one of the days; if its time cannot be read it counts only without bounds."""
+        """Whether the post was made on one of the days.
+
+        A post with an unreadable time is in range only if both ends are open.
+        """
         created = seconds(post.created_utc)
         if created is None:
             return self._options.first is None and self._options.last is None
@@ -170,7 +179,11 @@ def _midnight(day: date) -> float:
 
 
 def _why_left_out(post: Post, text: str, shortest: int) -> Reason | None:
-    """Why a post whose plain text is `text` is left out; None if it is kept (appendix A, step 3)."""
+    """The reason why a post whose plain text is `text` is left out; None if it is kept (appendix A, step 3).
+
+    A post is gone if its text is '[deleted]' or '[removed]', or the forum says so. A deleted account alone does not
+    count.
+    """
     if post.distinguished or is_bot(post.author) or _META_FLAIR.search(post.flair or ""):
         return "meta"
     gone = is_gone(text) or (is_gone(post.title) if post.title.lstrip().startswith("[") else None)

@@ -1,7 +1,9 @@
-"""From a community's posts and comments to dilemmas: the seven steps of appendix A, each with how many posts it kept.
+"""The seven steps of appendix A, from a community's posts and comments to dilemmas.
 
-`survey` reads posts and comments once and keeps little of them; `select` takes a judge's reading of unclear comments,
-reads the posts once more for the texts of those chosen, and returns the dilemmas.
+Each step counts the posts that it kept.
+
+`survey` reads posts and comments once and stores little of them. `select` takes a judge's verdicts on unclear comments
+and chooses posts. It reads the posts again for the texts of the chosen posts, and returns the dilemmas.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from overton.studies.forum import Comment, Post, is_bot, is_gone, plain, seconds
 
 
 class PostStep(msgspec.Struct, frozen=True):
-    """One of the seven steps: how many posts were left after it, and what else to know about it."""
+    """One of the seven steps. `kept` is the number of posts left after it, and `note` has further facts."""
 
     number: int
     name: str
@@ -32,13 +34,13 @@ class PostStep(msgspec.Struct, frozen=True):
 
 
 _LONGEST_BODY = 10_000
-"""Characters of an unclear comment kept for a judge: as many as the forum allows."""
+"""The maximum number of characters of a comment that is stored for a judge. It is the forum's own limit."""
 
 
 class CommentExcerpt(msgspec.Struct, frozen=True, order=True, gc=False):
-    """What is kept of a comment, ordered by priority: by score, then age, then id.
+    """The stored part of a comment. Comments are ordered by priority: by score, then age, then id.
 
-    For an unclear comment, `doubtful` says whether it names a verdict at all, and `body` is kept if a judge needs it.
+    For an unclear comment, `doubtful` says whether it names any verdict, and `body` is stored if a judge needs it.
     """
 
     score: int | float
@@ -50,11 +52,13 @@ class CommentExcerpt(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class BestComments:
-    """The `limit` highest-scored top-level comments on each post in `posts`, in whatever order they come.
+    """The `limit` top-level comments with the highest scores on each post in `posts`.
 
-    Left out are replies, and comments that are not readers': those by bots and moderators (by name, or marked as such)
-    and by the post's own author (if marked so), and deleted and removed ones. `left_out` counts them by reason,
-    `top_level` counts the readers' comments seen. A comment that comes twice is taken once.
+    The order of input does not matter.
+
+    Left out are replies, deleted or removed comments, comments by bots and moderators (recognised by name or mark), and
+    comments marked as written by the post's author. `left_out` counts these comments by reason, and `top_level` counts
+    the readers' comments. A repeated comment counts once.
     """
 
     def __init__(self, posts: set[str], limit: int, *, keep_bodies: bool) -> None:
@@ -104,19 +108,19 @@ def _why_left_out(comment: Comment) -> str | None:
 
 
 _FEW = 10
-"""Below this many readable verdicts the note of step 7 warns that entropy is mostly chance."""
+"""With fewer readable verdicts than this, the note of step 7 warns that entropy is mostly chance."""
 
 
 @dataclass(frozen=True)
 class PostSurvey:
-    """The result of the first reading: steps 1 to 4, and the comments kept for each post that is left."""
+    """The result of the first pass: steps 1 to 4, and the comments kept for each remaining post."""
 
     options: SelectionOptions
     steps: tuple[PostStep, ...]
     comments: dict[str, list[CommentExcerpt]]
 
     def unclear(self) -> list[UnclearComment]:
-        """The comments for a judge, by post and id, if `survey` was asked to keep their texts."""
+        """The comments for a judge, by post and id, if `survey` stored their texts."""
         return [
             UnclearComment(comment.id, post, comment.body)
             for post in sorted(self.comments)
@@ -140,9 +144,9 @@ def survey(
     *,
     for_judge: bool = False,
 ) -> PostSurvey:
-    """Steps 1 to 4, and the reading of comments by pattern. `for_judge` keeps the texts of unclear comments.
+    """Run steps 1 to 4, and read comments by pattern. `for_judge` keeps the texts of unclear comments.
 
-    Memory grows with the posts that pass the filters and their kept comments, not with the size of what is read.
+    Memory grows with the posts that pass the filters and their kept comments, not with the size of the input.
     """
     options = options or SelectionOptions()
     filter_ = Filter(options)
@@ -155,12 +159,12 @@ def survey(
 
 
 def select(surveyed: PostSurvey, posts: Iterable[Post], judged: Mapping[str, Verdict] | None = None) -> Selection:
-    """Steps 5 to 7: the dilemmas with the highest entropy of verdicts, ties by id.
+    """Run steps 5 to 7: take the dilemmas with the highest entropy of verdicts, ties by id.
 
-    `posts` are those that `survey` read, once more; `judged` the verdicts that a judge found, by the comment's id.
+    `posts` are the same posts that `survey` read. `judged` has the judge's verdicts, by the comment's id.
 
     Raises:
-        InputError: a post of the first reading is no longer there.
+        InputError: a post that `survey` read is missing.
     """
     options = surveyed.options
     crowds, step = _crowds(surveyed, judged or {})
@@ -183,10 +187,10 @@ def _crowds(surveyed: PostSurvey, judged: Mapping[str, Verdict]) -> tuple[dict[s
         if sum(counts.values()) >= surveyed.options.fewest:
             crowds[post] = CrowdVerdicts(counts)
     note = (
-        f"{seen['pattern']:,} comments read by pattern, {seen['judge']:,} by a judge; left out as unclear: "
-        f"{seen['none']:,} that name no verdict, {seen['doubtful']:,} that name one or more in doubt; "
-        f"{_posts(len(surveyed.comments) - len(crowds))} with fewer than {surveyed.options.fewest:,} readable "
-        "verdicts left out ('fewest' sets the bound)"
+        f"{seen['pattern']:,} comments read by pattern, {seen['judge']:,} by a judge. Left out: {seen['none']:,}"
+        f" without a verdict, {seen['doubtful']:,} with unclear ones, and"
+        f" {_posts(len(surveyed.comments) - len(crowds))} with fewer than {surveyed.options.fewest:,} readable"
+        " verdicts ('fewest')"
     )
     return crowds, PostStep(5, "comments classified", len(crowds), note)
 
@@ -208,7 +212,9 @@ def _dilemmas(
         if post.id in chosen and (text := filter_.text(post))
     }
     if missing := chosen.keys() - made.keys():
-        raise InputError(f"post {min(missing)} was found at the first reading but not at the second; start again")
+        raise InputError(
+            f"post {min(missing)} was found when the files were read first, but not the second time; start again"
+        )
     return made
 
 
@@ -216,17 +222,19 @@ def _first_steps(filter_: Filter, best: BestComments, options: SelectionOptions)
     days = f"{options.first or 'the beginning'} to {options.last or 'the end'}"
     yield PostStep(1, "posts in the range of dates", filter_.in_range, f"{_posts(filter_.read)} read; {days}")
     kept = sum(map(len, best.kept.values()))
-    comments = f"the {options.comments:,} best scored of each post that steps 3 and 4 keep: {kept:,} comments"
+    comments = (
+        f"the {options.comments:,} comments with the highest scores on each post that steps 3 and 4 keep: {kept:,}"
+    )
     passed = ", ".join(f"{count:,} {reason}" for reason, count in sorted(best.left_out.items()))
-    left_out = f"{comments} of {best.top_level:,}; passed over: {passed or 'none'}"
+    left_out = f"{comments} of {best.top_level:,} comments. Left out: {passed or 'none'}"
     yield PostStep(2, "top-level comments taken", filter_.in_range, left_out)
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(filter_.left_out.items()))
     yield PostStep(
         3, "meta, deleted, removed and short posts left out", filter_.filtered, f"left out: {reasons or 'none'}"
     )
-    edits = f"{_posts(filter_.edited)} had some; {filter_.shortened:,} are shorter than {options.shortest:,} without"
-    fate = "left out" if options.recheck else "kept"
-    yield PostStep(4, "edits and updates removed", len(filter_.ids), f"{edits} ({fate}), {filter_.emptied:,} empty")
+    edits = f"{_posts(filter_.edited)} had edits; without edits, {filter_.shortened:,} below {options.shortest:,}"
+    fate = f"characters ({'left out' if options.recheck else 'kept'})"
+    yield PostStep(4, "edits and updates removed", len(filter_.ids), f"{edits} {fate}, {filter_.emptied:,} empty")
 
 
 def _entropies(crowds: Mapping[str, CrowdVerdicts]) -> PostStep:
@@ -243,7 +251,7 @@ def _chosen(chosen: Mapping[str, CrowdVerdicts], options: SelectionOptions) -> P
         note += f": down to {lowest:.2f} bits, on {counts[0]:,} to {counts[-1]:,} readable verdicts"
         if counts[0] < _FEW:
             few = sum(count < _FEW for count in counts)
-            note += f"; {few:,} rest on fewer than {_FEW}, whose entropy is largely chance: ask for more ('fewest')"
+            note += f". {few:,} have fewer than {_FEW} verdicts, so their entropy is largely chance; raise 'fewest'"
     return PostStep(7, "most contested taken", len(chosen), note)
 
 

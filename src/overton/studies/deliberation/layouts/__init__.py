@@ -1,23 +1,26 @@
 """The report of deliberation: its sections, in reading order.
 
-Numbers are of settings, which the layouts of models and conditions (`overton.studies.layouts`) do not name, so sections
-are functions that look them up among the analysis' rows.
+Numbers are about settings, which the layouts for models and conditions (`overton.studies.layouts`) cannot show. So each
+section is a function that finds its numbers among the analysis' rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from overton.studies.deliberation.layouts import endings, influences, values
 from overton.studies.deliberation.layouts.numbers import ReportSource
 from overton.studies.frame import Analysis
+from overton.studies.layouts import MeasureColumn, OverviewColumn
 from overton.studies.sections import Section
 from overton.studies.warnings import with_faults
 
 
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
-    """The report's sections, in reading order. What could not be computed is replaced by the reason.
+    """The report's sections, in reading order. A section that could not be computed is replaced by the reason.
 
-    `judged` says who named values and how well they agree with people and themselves; it appears in every section that
-    depends on it.
+    `judged` describes the judges of values and their agreement with people and themselves. It appears in every section
+    that depends on a judge.
     """
     source = ReportSource(analysis)
     of_values = (section(source) for section in (values.use, values.inherited, values.similarity))
@@ -33,3 +36,12 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
         influences.crowd(source),
     ]
     return with_faults(made, influences.faults(source), analysis.warnings)
+
+
+def overview(analysis: Analysis) -> Sequence[OverviewColumn]:
+    """The columns of the report's first table."""
+    return [
+        MeasureColumn("changed", "Changed its verdict"),
+        MeasureColumn("consensus"),
+        MeasureColumn("rounds_to_consensus"),
+    ]

@@ -1,4 +1,4 @@
-"""Any deliberation to read: its rounds side by side, changes of verdict marked, values below."""
+"""Deliberations to browse: rounds side by side, with changes of verdict marked, and values below each message."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ Row = dict[str, Any]
 
 
 def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) -> TrialTable:
-    """The deliberations of `records` (columns of `Record`), to browse, in the order in which they first appear.
+    """The deliberations of `records` (columns of `Record`), in the order in which they first appear.
 
-    The dilemma's text, from `dilemmas`, takes the place of a trial's prompt; if not given, it is left out. An answer is
-    a line on the outcome, then the rounds with `ROUND_BREAK` before each and `TURN_BREAK` between agents.
+    The dilemma's text, from `dilemmas`, replaces a trial's prompt; without `dilemmas` there is no prompt. The text of a
+    deliberation is a line on the outcome, then the rounds, with `ROUND_BREAK` before each round and `TURN_BREAK`
+    between agents.
     """
     import polars as pl
 
@@ -60,12 +61,12 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
         longest=_LONGEST,
         names=first["deliberation"].to_list(),
         beside="Format",
-        reader="the form of the reply",
+        reader="the reply's format",
     )
 
 
 def _facets(first: pl.DataFrame, ends: pl.DataFrame) -> list[BrowseFilter]:
-    """What readers can filter deliberations by: their design, and how they ended."""
+    """Properties by which readers can filter deliberations: their design, and how they ended."""
     known = {"Dilemma": "dilemma", "Agents": "agents", "Format": "format", "Goal": "goal"}
     read = {"Outcome": "outcome", "Rounds": "rounds", "Changed by": "changed"}
     made = [_facet(title, first[name]) for title, name in known.items()]
@@ -90,7 +91,7 @@ def _ends(rows: pl.DataFrame) -> pl.DataFrame:
     changed = agents.group_by("place").agg(
         changed=pl.col("model").filter("moved").unique().sort().str.join(", "), agents=pl.len()
     )
-    # Replaced outside of the aggregation: Polars 1.30 makes a list of it there.
+    # Replace '' outside of the aggregation, because inside it Polars 1.30 would make a list of the result.
     changed = changed.with_columns(pl.col("changed").replace("", "nobody"))
     final = rows.filter(pl.col("round") == pl.col("round").max().over("place"))
     ends = final.group_by("place").agg(

@@ -1,6 +1,5 @@
-"""How deliberations end: consensus and changes of verdict (figure 2), verdicts before and after (figure 3), archetypes
-(table 2).
-"""
+"""The ends of deliberations: consensus and changes of verdict (figure 2), verdicts before and after (figure 3),
+archetypes (table 2)."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Meth
 
 
 def consensus(source: ReportSource) -> Section:
-    """Rounds to consensus, and how often there is none."""
+    """The section on rounds to consensus, and on deliberations without consensus."""
     said = "\n".join(str(row["note"]) for row in source.analysis.counts.get("notes", ()))
     exhibits: list[Exhibit] = [Callout(said, "warning", summary=True)] if said else []
     exhibits += [_endings(source, format_) for format_ in source.names.formats]
@@ -48,15 +47,16 @@ def consensus(source: ReportSource) -> Section:
 
 
 _MAJORITY = (
-    "The authors' code counts it as consensus if more than half of the last round's valid verdicts are the same."
+    "The authors' code counts a deliberation as consensus if more than half of the last round's valid verdicts are"
+    " the same."
 )
 _NO_OTHER_MAJORITY = (
-    "Counting consensus as the authors do, by a majority of the last round's valid verdicts, gives the same shares."
+    "The authors' way to count consensus, by a majority of the last round's valid verdicts, gives the same shares."
 )
 _CONSENSUS = (
-    "A deliberation reaches consensus in the first complete round in which all agents give the same verdict; "
-    "unreadable verdicts agree with nothing. Shares are of all deliberations; the mean number of rounds is over those "
-    "that reach consensus. Intervals are over dilemmas."
+    "A deliberation reaches consensus in the first complete round in which all agents give the same verdict. An"
+    " unreadable verdict agrees with no other verdict. Shares are of all deliberations, but the mean number of"
+    " rounds is over deliberations that reach consensus. Intervals are over dilemmas."
 )
 
 
@@ -78,8 +78,8 @@ def _endings(source: ReportSource, format_: str) -> Chart:
     ]
     panels = [panel for panel in dict.fromkeys(bar.panel for bar in drawn) if panel]
     about = (
-        "For each set of models, the share of deliberations that reach consensus in each round, and in none. Intervals "
-        "are in the table and in each part's tooltip."
+        "For each set of models, the share of deliberations that reach consensus in each round, or never. Intervals are"
+        " in the table, and in the tooltip of each part of a bar."
     )
     drawing = partial(bars, drawn, parts, "Share of deliberations (%)", panels=panels)
     return Chart(f"consensus-{format_}", f"Rounds to consensus, {format_}", about, drawing, source="figure 2, a and c")
@@ -122,7 +122,7 @@ def _consensus_table(source: ReportSource) -> Table:
 
 
 def changes(source: ReportSource) -> Section:
-    """Change-of-verdict rates."""
+    """The section on change-of-verdict rates."""
     names = source.names
     by_model = [[model, source.number("changed", model=model)] for model in source.analysis.models]
     rates = list(_speaker_rates(source))
@@ -158,9 +158,9 @@ def changes(source: ReportSource) -> Section:
 
 
 _CHANGES = (
-    "The rate is the share of an agent's deliberations in which any later verdict differs from its first. All its "
-    "deliberations count, also those that end in round 1, where nobody has occasion to change. Unreadable verdicts are "
-    "skipped."
+    "The rate is the share of an agent's deliberations in which at least one later verdict differs from its first"
+    " verdict. Deliberations that end in round 1 count, too, although they leave no time for a change. Unreadable"
+    " verdicts are skipped."
 )
 
 
@@ -168,7 +168,7 @@ _Rate = tuple[Setting, str, int | None, Estimate]
 
 
 def _speaker_rates(source: ReportSource) -> Iterator[_Rate]:
-    """Each setting's speakers: seats that share a model and, if they take turns, a place, with their rates."""
+    """The rate of each speaker of each setting. Seats with the same model are one speaker, unless they take turns."""
     for setting in source.names.settings:
         for model, place, _ in speakers(setting):
             facet, where = ("setting / place", f"{setting.name} / {place}") if place else ("setting", setting.name)
@@ -185,7 +185,7 @@ def _rates(source: ReportSource, rates: Sequence[_Rate], format_: str) -> Chart:
     return dot_chart(
         f"changes-{format_}",
         f"Change-of-verdict rates, {format_}",
-        "For each set of models, the share of deliberations in which each changes its verdict.",
+        "For each set of models, the share of deliberations in which each model changes its verdict.",
         points,
         series_of(models),
         axis=replace(SHARE, anchors=((0.0, "never changes"), (1.0, "always changes"))),
@@ -200,7 +200,7 @@ _TOP = 2
 
 
 def verdicts(source: ReportSource) -> Section:
-    """Distributions of verdicts in round 1 and at the end."""
+    """The section on distributions of verdicts in round 1 and at the end."""
     charts = [_verdict_chart(source, format_) for format_ in source.names.formats]
     return Section("verdicts", "Verdicts before and after", [*charts, _verdict_table(source)])
 
@@ -208,7 +208,7 @@ def verdicts(source: ReportSource) -> Section:
 def _verdicts_of(
     source: ReportSource, measure: str, setting: Setting, model: str | None = None, place: int | None = None
 ) -> dict[str, Estimate]:
-    """The numbers of a measure by verdict."""
+    """A measure's numbers by verdict."""
     facet, where = (
         ("setting / place / verdict", f"{setting.name} / {place}") if place else ("setting / verdict", setting.name)
     )
@@ -267,13 +267,19 @@ def _verdict_table(source: ReportSource) -> Table:
         ["Deliberation", "Model", "Verdict"],
         {"Round 1": "share", "Last round": "share", "Agreed on": "share"},
         rows,
-        note="Verdicts that a model gave at most once in each of the two rounds are left out (the JSON has all).",
+        note=(
+            "The table leaves out verdicts that a model gave no more than once in either round; the JSON has all"
+            " verdicts."
+        ),
         published="figure 3",
     )
 
 
 _MANY = 30
-"""Deliberations beyond round 1. With fewer, the share of one kind among many says next to nothing."""
+"""The minimum number of deliberations beyond round 1 for shares of archetypes.
+
+With fewer, a single archetype's share is not informative.
+"""
 _ARCHETYPES = {
     "ended_elsewhere": "changed its verdict",
     "held_out": "held out: no change, no consensus",
@@ -282,7 +288,8 @@ _ARCHETYPES = {
 
 
 def archetypes(source: ReportSource) -> Section:
-    """The most common changes, holdouts and unresolved first verdicts of each model (table 2)."""
+    """The section on archetypes: the most common changes, holdouts and unresolved first verdicts of each model (table
+    2)."""
     beyond = {
         (str(row["condition"]), str(row["model"])): int(row["deliberations"] or 0)
         for row in source.analysis.counts["beyond_round_1"]
@@ -320,28 +327,28 @@ def archetypes(source: ReportSource) -> Section:
     if few:
         columns = [*map(Column, ("Models", "Model")), Column("Beyond round 1", "count")]
         columns += [Column(head) for head in ("Changed its verdict", "Held out", "No consensus, changed or not")]
-        note = f"Counts, since each model has fewer than {_MANY} deliberations beyond round 1; orders are pooled."
+        note = f"Counts, because these models have fewer than {_MANY} deliberations beyond round 1. Orders are pooled."
         exhibits.append(Table("Archetypes of few deliberations", columns, few, note=note, source="table 2"))
     if not exhibits:
-        exhibits.append(Callout("Archetypes are not computed: no deliberation went beyond round 1."))
+        exhibits.append(Callout("There are no archetypes, because no deliberation went beyond round 1."))
     return Section("archetypes", "Archetypes", [*exhibits, Method(_KINDS)])
 
 
 _NOTE = (
-    "The two most common of each kind that occur at least twice. Shares are of deliberations that went beyond round 1,"
-    f" for models with {_MANY} or more of them; orders are pooled."
+    "The two most common archetypes of each kind, if they occur at least twice. Shares are of deliberations that went"
+    f" beyond round 1, for models with at least {_MANY} such deliberations; orders are pooled."
 )
 _KINDS = (
-    "A change goes from a model's first verdict to its last. A holdout never changed its verdict and there was no "
-    "consensus, as the caption of table 2 says. Two of the table's holdouts are more common than that allows: beyond "
-    "round 1, Claude kept its verdict against GPT in at most 57 deliberations (339 less 282), but the table has it "
-    "hold out in 82 (0.136 and 0.106 of 339). Its numbers are possible for 'no consensus, whether or not it changed', "
-    "which is shown too."
+    "A change goes from a model's first verdict to its last. By the caption of the paper's table 2, a holdout is a"
+    " model that never changes its verdict in a deliberation without consensus. Two holdout numbers in the paper are"
+    " too high for this definition. Claude can have kept its verdict against GPT in at most 57 (339 minus 282) of the"
+    " 339 deliberations beyond round 1, but the paper gives 82 (0.136 plus 0.106 of 339). The paper's numbers fit"
+    " another definition, 'no consensus, changed or not', which this report also shows."
 )
 
 
 def _summarize_counts(several: Sequence[Cells]) -> str:
-    """How often any occurred, and the most common one."""
+    """The total of a kind's archetypes, and the most common archetype."""
     if not several:
         return "0"
     total = sum(int(row["count"] or 0) for row in several)

@@ -1,6 +1,6 @@
-"""What moves verdicts: inertia and conformity (the choice model, table 1), who speaks first (section 4.3), the goal
-(figure 6); how often verdicts are the crowd's; and headlines without malformed messages.
-"""
+"""Sections on influences on verdicts: inertia and conformity (the choice model, table 1), who speaks first (section
+4.3) and the goal (figure 6). Further sections show agreement with the crowd's verdicts, and headlines without malformed
+messages."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ _ESTIMATORS = {
 
 @dataclass(frozen=True)
 class FitRows:
-    """A fit of the choice model: its row of the table 'fits', and where its parameters are."""
+    """A fit of the choice model: the fit's row in the table 'fits', and the source of the fit's parameters."""
 
     source: ReportSource
     cells: Cells
 
     @property
     def goal(self) -> str | None:
-        """The goal of its decisions, None for one that is not named, or all."""
+        """The goal of the fit's decisions; None if the goal has no name, or if decisions under all goals were fitted
+        together."""
         return None if self.cells["goal"] is None else str(self.cells["goal"])
 
     @property
@@ -55,7 +56,7 @@ class FitRows:
         return [row for row in rows if str(row.condition).split(" / ")[0] == self.cells["condition"]]
 
     def parameters(self) -> Iterator[tuple[str, EstimateRow]]:
-        """Inertia by model, and conformity overall or by model, each under the name of its row."""
+        """The rows of inertia by model and of conformity, overall or by model, with their titles in tables."""
         for row in self.rows("inertia"):
             yield f"Inertia, {row.model}", row
         for name, measure in (("earlier rounds", "conformity_previous"), ("the same round", "conformity_within")):
@@ -63,7 +64,10 @@ class FitRows:
                 yield f"Conformity to {name}{f', {row.model}' if row.model else ''}", row
 
     def spreads(self) -> Iterator[tuple[str, EstimateRow]]:
-        """Spreads of random effects; that of all models' tastes only if models have none of their own."""
+        """Standard deviations of random effects.
+
+        The common spread of tastes is included only if models have no separate spreads.
+        """
         for row in self.rows("dilemma_spread"):
             yield "Spread of dilemmas' effects", row
         tastes = self.rows("taste_spread")
@@ -72,7 +76,7 @@ class FitRows:
 
 
 def _fits(source: ReportSource, *variants: str) -> list[FitRows]:
-    """The fits of these variants, by default the chosen estimator's and the others'."""
+    """The fits of these variants. By default, the fits with the chosen estimator and with all other estimators."""
     every = (FitRows(source, cells) for cells in source.analysis.counts["fits"])
     return [
         fit
@@ -82,7 +86,7 @@ def _fits(source: ReportSource, *variants: str) -> list[FitRows]:
 
 
 def choice(source: ReportSource) -> Section:
-    """Inertia and conformity."""
+    """The section on inertia and conformity."""
     fits, chosen = _fits(source), _fits(source, "plain")
     exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _fit_notes(source, fits)]
     exhibits += [Callout(note, summary=True) for fit in fits for note in _ratio_note(fit)]
@@ -100,7 +104,7 @@ def choice(source: ReportSource) -> Section:
                 ["Fit", "Model", "Verdict"],
                 {"Preference": "value"},
                 preferences,
-                note="Log-odds about the mean of the verdicts that the model uses.",
+                note="Preferences are log-odds relative to the mean over the verdicts that the model uses.",
                 published="equation 2",
             )
         )
@@ -108,24 +112,26 @@ def choice(source: ReportSource) -> Section:
 
 
 _CHOICE = (
-    "Equation 2: the log-odds of a verdict are the sum of the model's preference for it, the dilemma's effect on it, "
-    "inertia if it is the agent's own verdict from the round before, and conformity times the number of other agents' "
-    "verdicts for it in earlier rounds and, before the agent speaks, in the same round. An odds ratio of 2 doubles "
-    "the odds. With 'random dilemma effects' these come from a normal distribution with estimated spread. A model's "
-    "lasting taste for a verdict on a dilemma also makes it repeat itself; 'and tastes' gives every model a random "
-    "effect of its own on every dilemma, so that inertia is only what its own earlier verdict adds. Each model's "
-    "tastes have a spread of their own: were all taken for equally strong, a stronger taste would look like inertia. "
-    "Tastes need models that decide three times on a dilemma, or twice afresh, and come first wherever there are any. "
-    "With random effects, inertia has no interval if the model decided again in fewer than 25 deliberations, nor "
-    "conformity if it had heard some verdicts more than others in so few, nor either if it would be wider than six "
-    "logits. 'Penalised' has one free effect per dilemma, shrunk towards zero, which its intervals ignore. 'AdamW as "
-    "published' is the authors' own estimator: it shrinks more and stops after 60 epochs. Intervals with random "
-    "effects use Student's t over dilemmas. Goals are fitted apart unless requested otherwise."
+    "In equation 2, the log-odds of a verdict are the sum of four parts: the model's preference for the verdict, the"
+    " dilemma's effect, inertia and conformity. Inertia is added if the agent gave the same verdict in the round"
+    " before. Conformity is added each time that another agent has given this verdict. Conformity has one parameter"
+    " for earlier rounds, and another for the same round before the agent spoke. An odds ratio of 2 doubles the odds."
+    " 'Random dilemma effects' come from a normal distribution with estimated spread. A model may also repeat a"
+    " verdict because of a lasting taste for this verdict on the dilemma. Fits with 'tastes' in their name therefore"
+    " give every model a random effect on every dilemma. Inertia is then only the effect of the model's own earlier"
+    " verdict. Each model's tastes have their own spread, because with one common spread a strong taste would look"
+    " like inertia. Tastes can be estimated only if models decide three times on a dilemma, or twice without an"
+    " earlier verdict of their own. Fits with tastes come first if there are any. With random effects, inertia has no"
+    " interval if the model decided again in fewer than 25 deliberations. Conformity has no interval if the model saw"
+    " some verdicts more often than others in fewer than 25 deliberations. Overton gives no interval wider than six"
+    " logits. 'Penalised' fits one free effect per dilemma, shrunk towards zero; its intervals ignore the shrinkage."
+    " 'AdamW as published' is the authors' own estimator, which shrinks more and stops after 60 epochs. Intervals"
+    " with random effects use Student's t over dilemmas. Goals are fitted separately unless requested otherwise."
 )
 
 
 def _fit_notes(source: ReportSource, fits: Sequence[FitRows]) -> Iterator[str]:
-    """The warnings of each fit; that a number has no interval is said of the chosen estimator only."""
+    """The warnings of each fit. Warnings of missing intervals appear only for the chosen estimator."""
     for fit in fits:
         variant = fit.cells["variant"]
         if fit.cells["not_computed"]:
@@ -137,12 +143,15 @@ def _fit_notes(source: ReportSource, fits: Sequence[FitRows]) -> Iterator[str]:
 
 
 def _ratio_note(fit: FitRows) -> Iterator[str]:
-    """Whether models' tastes differ in strength, where the fit allows for it; otherwise its notes say so."""
+    """A note on whether models' tastes differ in strength, for fits with separate tastes.
+
+    Other fits have this note among their warnings.
+    """
     statistic, p = fit.cells["spreads_statistic"], fit.cells["spreads_p"]
     if fit.cells["estimator"] == "taste_by_model" and statistic is not None and p is not None:
         yield (
-            f"Fit with {fit.title}: likelihood ratio of a spread of tastes for each model against one for "
-            f"all: {LikelihoodRatio(float(statistic), float(p))}."
+            f"Fit with {fit.title}: the likelihood ratio of one spread of tastes per model against one spread for all"
+            f" models is {LikelihoodRatio(float(statistic), float(p))}."
         )
 
 
@@ -166,7 +175,7 @@ def _choice_chart(source: ReportSource, fits: Sequence[FitRows]) -> Chart:
 
 
 def _parameter_table(source: ReportSource, fit: FitRows) -> Table:
-    """Each parameter with its standard error, and its odds ratio unless it is a spread."""
+    """A table of each parameter with its standard error. All parameters except spreads have an odds ratio, too."""
     where = ("measure", "model", "facet", "condition", "variant")
     known = {tuple(cells[key] for key in where): cells for cells in source.analysis.counts["parameters"]}
 
@@ -190,7 +199,7 @@ def _parameter_table(source: ReportSource, fit: FitRows) -> Table:
 
 
 def _beside(fits: Sequence[FitRows]) -> Table:
-    """The estimators' inertia and conformity side by side."""
+    """A table that compares the estimators' inertia and conformity side by side."""
     estimators = list(dict.fromkeys(fit.estimator for fit in fits))
     found = {(fit.goal, fit.estimator, name): row.number for fit in fits for name, row in fit.parameters()}
     keys = list(dict.fromkeys((goal, name) for goal, _, name in found))
@@ -208,13 +217,13 @@ _SPEAKER = (
     Series("Consensus on another verdict", SERIES[1], "diamond"),
 )
 _ORDER = (
-    "Round-robin deliberations, by the model that speaks first; the orders of the others are pooled. The first "
-    "speaker prevails if consensus is on the verdict that it gave first."
+    "Round-robin deliberations by the model that speaks first. The orders of the others are pooled. The first"
+    " speaker prevails if consensus is on its first verdict."
 )
 
 
 def order(source: ReportSource) -> Section:
-    """First-speaker effects."""
+    """The section on first-speaker effects."""
     title, names, analysis = "Who speaks first", source.names, source.analysis
     if "order" in source.missing:
         return source.absent("order", title, "Effects of order are")
@@ -268,13 +277,13 @@ def order(source: ReportSource) -> Section:
 
 _CONSENSUS = "consensus of all"
 _STARS = (
-    " As in the paper, stars are of the test of two proportions, uncorrected, which treats all observations as"
+    " As in the paper, stars come from the uncorrected test of two proportions, which treats all observations as"
     " independent: *** p < 0.001, * p < 0.1, n.s. otherwise."
 )
 
 
 def steering(source: ReportSource) -> Section:
-    """Change-of-verdict rates and consensus under each goal (figure 6)."""
+    """The section on change-of-verdict rates and consensus under each goal (figure 6)."""
     title, names = "What the goal changes", source.names
     found = differences(source.analysis, "goal", "changed", "consensus")
     if not found:
@@ -296,8 +305,8 @@ def steering(source: ReportSource) -> Section:
     chart = dot_chart(
         "steering",
         "Steering by the goal in the system prompt",
-        "By goal, the shares of deliberations in which each model changes its verdict, and that reach consensus."
-        + (_STARS if starred else ""),
+        "For each goal, the share of deliberations in which a model changes its verdict, and the share of"
+        " deliberations that reach consensus." + (_STARS if starred else ""),
         points,
         series_of(goals),
         rows=[*rows, _CONSENSUS],
@@ -317,11 +326,11 @@ def steering(source: ReportSource) -> Section:
 
 
 _ROUNDS = (Series("Round 1", SERIES[1], "circle"), Series("Last round", SERIES[0], "diamond"))
-_CROWD = "Dilemmas whose crowd is not known, or has no single most common verdict, are left out."
+_CROWD = "Dilemmas without a crowd, or whose crowd has no single most common verdict, are left out."
 
 
 def crowd(source: ReportSource) -> Section:
-    """Agreement with the crowd."""
+    """The section on agreement with the crowd."""
     title, names = "Agreement with the crowd", source.names
     if "crowd" in source.missing:
         return source.absent("crowd", title, "Agreement with the crowd is")
@@ -334,7 +343,7 @@ def crowd(source: ReportSource) -> Section:
     chart = dot_chart(
         "crowd",
         title,
-        "The share of each model's verdicts that are the crowd's most common one, before and after deliberation.",
+        "The share of each model's verdicts that are the crowd's most common verdict, before and after deliberation.",
         points,
         _ROUNDS,
         axis=Axis("Share of verdicts that are the crowd's (%)", 0, 1, "share"),
@@ -365,16 +374,22 @@ def crowd(source: ReportSource) -> Section:
 
 
 def _goal(row: EstimateRow) -> str:
-    """The goal of verdicts that are compared with the crowd's; none if their goal is not known."""
+    """The goal of verdicts that are compared with the crowd's; '' if the goal is unknown."""
     goal = str(row.condition).rpartition(" / ")[0]
     return "" if goal == "all" else goal
 
 
-_WHAT = "Without faults, these messages' verdicts count as unreadable: they agree with nothing and are no change."
+_WHAT = (
+    "'Without faults' counts the verdicts of malformed messages as unreadable. An unreadable verdict agrees with no"
+    " other verdict, and does not count as a change."
+)
 
 
 def faults(source: ReportSource) -> Iterator[Section]:
-    """The faults by model and format, and the headlines without them; nothing if there are none."""
+    """The section on malformed messages by model and format, with the headlines without them.
+
+    No section if there are none.
+    """
     for section in fault_section(source.analysis.faults, "messages", "Format", _WHAT):
         yield Section(section.key, section.title, [*section.exhibits, *_without_faults(source)])
 
@@ -387,7 +402,7 @@ def _without_faults(source: ReportSource) -> Iterator[Table]:
         [name, *(source.number(measure, model=model, variant=variant) for variant in variants.values())]
         for name, measure, model in every
     ]
-    title = "Consensus and changes of verdict, with and without faulty messages"
+    title = "Consensus and changes of verdict, with and without malformed messages"
     yield table(title, ["Of deliberations"], dict.fromkeys(variants, "share"), rows, summary=True)
     rest = {fit.goal: dict(fit.parameters()) for fit in _fits(source, "without_faults")}
     fits: list[list[Cell]] = [
@@ -398,5 +413,5 @@ def _without_faults(source: ReportSource) -> Iterator[Table]:
         for other in [rest[fit.goal].get(name)]
     ]
     if fits:
-        title = "Inertia and conformity, with and without faulty messages"
+        title = "Inertia and conformity, with and without malformed messages"
         yield table(title, ["Log-odds"], dict.fromkeys(variants, "value"), fits)

@@ -1,4 +1,4 @@
-"""The numbers of an analysis by setting, and the forms of table and chart that show them."""
+"""Access to the numbers of an analysis by setting, and functions that make tables and charts of them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from overton.studies.sections import Callout, Cell, Chart, Column, Section, Tabl
 
 SHARE = Axis("Share of deliberations (%)", 0, 1, "share")
 _OF_MODELS = ("setting", "pooled", "pooled / value")
-"""Facets within which two models are compared; in others, two values of the facet are."""
+"""Facets within which two models are compared. For all other facets, two values of the facet are compared."""
 _WHERE = ("measure", "model", "facet", "condition", "against")
 
 
 @dataclass(frozen=True)
 class ReportSource:
-    """An analysis, and how its settings are named."""
+    """An analysis, and the names of its settings."""
 
     analysis: Analysis
     names: SettingNames = field(init=False)
@@ -38,22 +38,22 @@ class ReportSource:
         model: str | None = None,
         variant: str = "plain",
     ) -> Estimate | None:
-        """A number; None if the analysis has none."""
+        """Find a number; None if the analysis does not have it."""
         row = self.analysis.row(measure, model=model, facet=facet, condition=condition, variant=variant)
         return None if row is None else row.number
 
     def shown(self, measure: str, condition: str, facet: str, model: str | None = None) -> Estimate:
-        """A number that the analysis has."""
+        """A number that the analysis must have."""
         return self.analysis.estimate(measure, model=model, facet=facet, condition=condition)
 
     def within(self, measure: str, facet: str, setting: Setting, model: str | None = None) -> list[EstimateRow]:
-        """The numbers of a measure by a facet's values within a setting, of one model or of all."""
+        """A measure's rows within a setting, by the facet's values. With `model`, only the rows of this model."""
         rows = self.analysis.rows_of(measure, facet, variant="plain")
         own = (row for row in rows if str(row.condition).startswith(f"{setting.name} / "))
         return [row for row in own if model in {None, row.model}]
 
     def sides(self, row: EstimateRow) -> tuple[Estimate, Estimate]:
-        """The two numbers that a difference is of: the one that it is from, and the other."""
+        """The two numbers of a difference. The first is subtracted from the second."""
         measure, facet, where = row.measure, str(row.facet), str(row.condition)
         if facet in _OF_MODELS:
             first, second = (self.shown(measure, where, facet, model) for model in (row.against, row.model))
@@ -77,22 +77,23 @@ class ReportSource:
 
     @cached_property
     def missing(self) -> Mapping[str, str]:
-        """Why there are no numbers of some kinds."""
+        """The reasons why some kinds of numbers are missing."""
         return {str(row["what"]): str(row["why"]) for row in self.analysis.counts.get("not_computed", ())}
 
     def absent(self, key: str, title: str, what: str) -> Section:
-        """A section that says why something is not shown."""
+        """A section that says why its content is missing."""
         why = self.missing.get(key, "the data do not determine it")
-        return Section(key, title, [Callout(f"{what} not computed: {why}.")])
+        return Section(key, title, [Callout(f"{what} not computed, because {why}.")])
 
     @cached_property
     def tests(self) -> Mapping[tuple[object, ...], Cells]:
-        """The tests of differences: by whose they are, and their kind, 'unpaired' or 'paired'."""
+        """The tests of differences, by subject and kind ('unpaired' or 'paired')."""
         keys = (*_WHERE, "kind")
         return {tuple(row[key] for key in keys): row for row in self.analysis.counts.get("tests", ())}
 
     def stars(self, row: EstimateRow) -> str:
-        """A difference's mark by the paper's test: three stars, one, or that it is not significant (figure 6)."""
+        """A difference's mark by the paper's test (figure 6): three stars, one star, or 'n.s.' if it is not
+        significant."""
         p = self.tests[*(getattr(row, key) for key in _WHERE), "unpaired"]["p"]
         if p is None:
             return ""
@@ -109,7 +110,7 @@ def table(
     published: str = "",
     summary: bool = False,
 ) -> Table:
-    """A table with columns of texts, then of numbers of these kinds."""
+    """A table with columns of texts under `heads`, then columns of `numbers` with their kinds."""
     columns = [*map(Column, heads), *(Column(name, kind) for name, kind in numbers.items())]
     return Table(title, columns, [list(row) for row in rows], note, published, summary)
 
@@ -127,7 +128,11 @@ def dot_chart(
     wrap: bool = False,
     published: str = "",
 ) -> Chart:
-    """A chart of dots, with the rows and panels that they name, in order; or with these rows."""
+    """A chart of dots.
+
+    The chart's rows are `rows`, or by default the rows named in `points`, in the same order. The chart's panels are
+    those named in `points`.
+    """
     panels = list(dict.fromkeys(point.panel for point in points)) if in_panels else []
     every = list(rows or dict.fromkeys(point.row for point in points))
     draw = partial(dots, points, every, series, axis, panels=panels if any(panels) else [], wrap=wrap)
@@ -146,7 +151,10 @@ def difference_table(
     note: str = "",
     published: str = "",
 ) -> list[Table]:
-    """Differences with both numbers and both tests, if there are any; `cells` are a row's under `heads`."""
+    """A list with one table of differences, with both numbers and both tests. The list is empty if there are no rows.
+
+    `cells` are a row's cells under `heads`.
+    """
     if not rows:
         return []
     tests = [
@@ -155,7 +163,9 @@ def difference_table(
     numbers = (Column(sides[0], kind), Column(sides[1], kind), Column("Difference", _DIFFERS.get(kind, kind)))
     columns = [*map(Column, heads), *numbers, *(Column(f"p, {test['test']}") for test in tests[0])]
     of = max(int(paired["of"] or 0) for _, paired in tests)
-    corrected = f"P values are corrected for {of} comparisons (Holm), uncorrected in brackets. " if of > 1 else ""
+    corrected = (
+        f"P values are corrected for {of} comparisons (Holm); uncorrected p-values are in brackets. " if of > 1 else ""
+    )
     made = [
         [*cells(row), *source.sides(row), row.number, *map(p_value, both)]
         for row, both in zip(rows, tests, strict=True)
@@ -165,12 +175,16 @@ def difference_table(
 
 _DIFFERS: Mapping[Kind, Kind] = {"share": "points"}
 _TESTS = (
-    "The first test is the paper's and treats all observations as independent; the second compares within dilemmas."
+    "The first test is the paper's, which treats all observations as independent. The second test compares within"
+    " dilemmas."
 )
 
 
 def p_value(test: Cells) -> str:
-    """The P value corrected for the comparisons made together, and the uncorrected one where it differs."""
+    """The p-value, corrected for the comparisons made together.
+
+    With several comparisons, the uncorrected p-value follows in brackets.
+    """
     p, adjusted = test["p"], test["adjusted"]
     if p is None:
         return "–"
@@ -179,7 +193,7 @@ def p_value(test: Cells) -> str:
 
 
 def ordinal(position: int | None) -> str:
-    """'speaks first', ... or nothing if all speak at once."""
+    """The agent's place in the order of speaking, in words ('speaks first'); '' if all speak at once."""
     if position is None:
         return ""
     names = {1: "first", 2: "second", 3: "third"}
@@ -187,5 +201,5 @@ def ordinal(position: int | None) -> str:
 
 
 def twice(share: Estimate | None) -> bool:
-    """Whether a share is of two cases or more: one alone says next to nothing."""
+    """Whether a proportion has at least two cases. A single case is not informative."""
     return share is not None and share.value * share.n > 1.5

@@ -1,4 +1,5 @@
-"""Values: who uses which, which are taken over (figure 4), and how alike they are (figure 5)."""
+"""Sections on values: which models use which values, which values are inherited (figure 4), and how similar models'
+values are (figure 5)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _BY_VALUE = "pooled / value"
 
 
 class _Pair(NamedTuple):
-    """Two models that deliberate together, and the difference of every value that either uses."""
+    """Two models that deliberate together, and the differences in how often they use each value. Values that neither
+    model uses are left out."""
 
     setting: Setting
     first: str
@@ -33,7 +35,7 @@ class _Pair(NamedTuple):
 
 
 def use(source: ReportSource) -> Section:
-    """Value occurrence by model, and the differences between models that deliberate together."""
+    """The section on value occurrence by model, with differences between models that deliberate together."""
     title, names = "Values behind verdicts", source.names
     if "values" in source.missing:
         return source.absent("values", title, "Values are")
@@ -48,42 +50,45 @@ def use(source: ReportSource) -> Section:
     charts = [_use_chart(number, pair, source) for number, pair in enumerate(drawn, 1)]
     exhibits: list[Exhibit] = [chart for chart in charts if chart]
     if not exhibits:
-        exhibits.append(Prose("No two models differ in how often they use a value by more than chance explains."))
+        exhibits.append(Prose("No two models differ significantly in how often they use a value."))
     exhibits += difference_table(
         source,
         "Value occurrence",
         ["Deliberation", "First model", "Second model", "Value"],
         [row for pair in pairs for row in sorted(pair.differences, key=lambda row: -abs(row.number.value))[:_LARGEST]],
         lambda row: [names.where(row), row.against, row.model, last_part(row)],
-        note=f"Shares of messages; the {_LARGEST} largest differences of each pair (the JSON has all).",
+        note=(
+            f"Shares of messages, for the {_LARGEST} largest differences of each pair of models (the JSON has all"
+            " differences)."
+        ),
         published="figure 4, a to c",
     )
     counted = {
         "Messages": "messages",
         "With known values": "values_known",
-        "Of these with none": "values_empty",
+        "Of these, without values": "values_empty",
         "Values outside the list, dropped": "values_dropped",
     }
     cells: list[Cell] = ["all", *(source.counts[None, None][name] for name in counted.values())]
-    tally = table("What the judge named", ["Models"], dict.fromkeys(counted, "count"), [cells])
+    tally = table("Values that the judge named", ["Models"], dict.fromkeys(counted, "count"), [cells])
     return Section("values", title, [*exhibits, tally, Method(_USE)])
 
 
 _USE = (
-    "Value occurrence is the share of a model's messages in which a judge found the value. Charts show up to five "
-    "values on either side whose difference is beyond chance by the paired test, corrected for all values of the "
-    "pair; orders of speaking are pooled. Messages without values, because no judge was asked or its answer was "
-    "unusable, are left out."
+    "Value occurrence is the share of a model's messages in which a judge found the value. Charts show up to five"
+    " values on either side with a significant difference by the paired test, corrected for all values of the pair."
+    " Orders of speaking are pooled. Messages are left out if no judge labelled them, or if the judge's answer was"
+    " unusable."
 )
 
 
 def _drawn_format(source: ReportSource) -> str:
-    """Charts are drawn for one format, as in the paper; tables have all."""
+    """The format that charts show. They show one format, as in the paper; tables show all formats."""
     return "synchronous" if "synchronous" in source.names.formats else "round-robin"
 
 
 def _use_chart(number: int, pair: _Pair, source: ReportSource) -> Chart | None:
-    """The clearest differences, those in favour of the second model first."""
+    """A chart of the largest clear differences. Values that the second model uses more often come first."""
     level, first, second = source.analysis.level, pair.first, pair.second
     beyond = sorted(
         (row for row in pair.differences if row.p is not None and row.p < 1 - level), key=lambda row: row.number.value
@@ -95,7 +100,7 @@ def _use_chart(number: int, pair: _Pair, source: ReportSource) -> Chart | None:
     return dot_chart(
         f"values-{number}",
         f"Values that {first} and {second} use with different frequency: {source.names.where(shown[0])}",
-        f"Right of zero, {second} uses a value more often; left of it, {first}.",
+        f"Right of zero, {second} uses a value more often; left of zero, {first} does.",
         [Dot(last_part(row), 0, row.number) for row in shown],
         [Series("Difference", COLOURS["accent"], "circle")],
         axis=difference_axis(f"{second} minus {first}, share of messages", [row.number for row in shown]),
@@ -104,7 +109,7 @@ def _use_chart(number: int, pair: _Pair, source: ReportSource) -> Chart | None:
 
 
 def inherited(source: ReportSource) -> Section | None:
-    """Values taken over with a change of verdict."""
+    """The section on values that models adopt with a change of verdict."""
     if "values" in source.missing:
         return None
     names = source.names
@@ -127,7 +132,9 @@ def inherited(source: ReportSource) -> Section | None:
         if twice(row.number)
     ]
     unknown = sum(int(row["unknown"] or 0) for row in source.analysis.counts["agents_left_out"])
-    left_out = f"Left out: {unknown:,} agents in deliberations whose values in round 1 are not all known."
+    left_out = (
+        f"{unknown:,} agents are left out, because the values in round 1 of their deliberation are not all known."
+    )
     shown = table(
         "Inherited values",
         ["Models", "Model", "Value"],
@@ -141,16 +148,16 @@ def inherited(source: ReportSource) -> Section | None:
 
 
 _INHERITED = (
-    "A value is inherited if the model did not use it in round 1, an opponent did, and the model uses it in or after "
-    "the round in which it first departs from its first verdict. Shares are of all its deliberations, not only of "
-    "those with a change, so models that rarely change rarely inherit. The authors take only deliberations in which "
-    "the model's verdicts vary, and of these only its last message. A value that is common anyway is also inherited by "
-    "chance."
+    "A model inherits a value if two things are true. In round 1, an opponent used the value and the model did not."
+    " The model then uses the value in or after the round in which it first changes its verdict. Shares are of all"
+    " deliberations, also those without a change, so models that rarely change rarely inherit. The authors count"
+    " only deliberations in which the model's verdicts vary, and only the model's last message in each of them."
+    " Common values are also inherited by chance."
 )
 
 
 def _most_inherited(source: ReportSource, setting: Setting, model: str) -> list[EstimateRow]:
-    """The values that a model takes over most often."""
+    """The values that a model inherits most often."""
     rows = source.within("inherited_value", _BY_VALUE, setting, model)
     return sorted(rows, key=lambda row: -row.number.value)[:_TOP]
 
@@ -160,7 +167,7 @@ def _inherited_chart(number: int, rows: list[EstimateRow], source: ReportSource)
     return dot_chart(
         f"inherited-{number}",
         f"Inherited values: {source.names.where(rows[0])}",
-        "The five values that each model takes over most often.",
+        "The five values that each model inherits most often.",
         [Dot(last_part(row), models.index(str(row.model)), row.number) for row in rows],
         series_of(models),
         axis=Axis("Share of deliberations (%)", 0, 0.05, "share", step=0.05),
@@ -173,7 +180,7 @@ _OUTCOMES = {"similarity_with_consensus": "consensus", "similarity_without_conse
 
 
 def similarity(source: ReportSource) -> Section | None:
-    """How alike two agents' values are, by agreement and over the rounds."""
+    """The section on the similarity of two agents' values, by agreement and over the rounds."""
     if "values" in source.missing:
         return None
     names = source.names
@@ -226,15 +233,16 @@ def similarity(source: ReportSource) -> Section | None:
 
 
 _METHOD = (
-    "Value similarity is the Jaccard index (equation 1): the number of values that both messages use, over the number "
-    "that either uses. Pairs in which neither uses any are left out and counted. With more than two agents every pair "
-    "counts; orders of speaking are pooled. The three comparisons for a set of models are separate questions, so their "
-    "p values are not corrected for multiple comparisons."
+    "Value similarity is the Jaccard index (equation 1): the number of values that both messages use, divided by the"
+    " number that at least one of them uses. Pairs in which neither message uses a value are left out; a table counts"
+    " them. With more than two agents, every pair of agents counts. Orders of speaking are pooled. The three"
+    " comparisons for a set of models answer separate questions, so their p values are not corrected for multiple"
+    " comparisons."
 )
 
 
 def _dots(source: ReportSource, rows: list[EstimateRow]) -> list[Dot]:
-    """Both numbers of each difference, in series of their own for each measure."""
+    """Dots for both numbers of each difference. Each measure has two series of its own."""
     measures = list(dict.fromkeys(row.measure for row in rows))
     return [
         Dot(source.names.where(row), 2 * measures.index(row.measure) + place, number)
@@ -244,7 +252,7 @@ def _dots(source: ReportSource, rows: list[EstimateRow]) -> list[Dot]:
 
 
 def _similarity_tables(source: ReportSource) -> list[Table]:
-    """Similarity in each round, by whether the verdicts agree; then pairs that are left out."""
+    """A table of similarity in each round, by whether the verdicts agree, and a table of pairs that are left out."""
     by_round = source.analysis.rows_of("similarity_in_round", "pooled / round / verdicts", variant="plain")
     rounds: list[list[Cell]] = [
         [source.names.where(pair[0]), str(pair[0].condition).split(" / ")[-2], *(row.number for row in pair)]

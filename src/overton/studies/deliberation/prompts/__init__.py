@@ -1,4 +1,4 @@
-"""Every word that a model reads in this study, as data with its source, and the functions that fill it in."""
+"""All texts that a model reads in this study, stored as data with their source, and functions that fill them in."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def texts() -> dict[str, str]:
 
 
 VALUES: tuple[str, ...] = tuple(dict.fromkeys(load("values")["listed"]))
-"""The 48 values in the order of appendix D, whose 49 lines hold one of them twice."""
+"""The 48 values in the order of appendix D, whose 49 lines contain one value twice."""
 
 
 def system_prompt(
     agent: int, agents: int, format: Format, goal: Goal, rounds: int = 4, *, instructions: Instructions = "paper"
 ) -> str:
-    """The system prompt of agent number `agent` (1 to `agents`) of a deliberation of `rounds` rounds at most.
+    """The system prompt of agent number `agent` (1 to `agents`) in a deliberation of at most `rounds` rounds.
 
-    For two agents, synchronous, and four rounds it is word for word as published (appendix E). Everything else keeps
-    the published structure with the changes under [ours] in system.toml or, if `instructions` is "code", paraphrases
-    the authors' code (described.toml). Raises ValueError for numbers that make no deliberation.
+    For two agents who speak at once and four rounds, it is the published prompt, word for word (appendix E). Other
+    prompts keep the published structure, with the changes under [ours] in system.toml. If `instructions` is "code",
+    they paraphrase the authors' code (described.toml). Raises ValueError for impossible numbers of agents or rounds.
     """
     if not (agents >= 2 and 1 <= agent <= agents and rounds >= 1):
         raise ValueError(f"there is no deliberation with agent {agent} of {agents} and {rounds} rounds")
@@ -51,11 +51,12 @@ def dilemma_message(title: str, text: str) -> str:
 
 
 def others_message(round: int, said: Iterable[tuple[int, Verdict | None, str]]) -> str:
-    """The user turn before an agent's verdict in `round`: what the others have said since it last spoke.
+    """The user turn before an agent's verdict in `round`: the other agents' messages since it last spoke.
 
-    `said` has the others' numbers, verdicts (None if unreadable) and explanations in the order of speaking. In round 1
-    of round-robin these are the agents before it; from round 2 on they are all the others, in round-robin those after
-    it in the last round followed by those before it in this one.
+    `said` has the other agents' numbers, verdicts (None if unreadable) and explanations in the order of speaking. In
+    round 1 of round-robin, it has the agents that spoke before this agent. From round 2 on, it has all other agents. In
+    round-robin, agents that spoke after this agent in the last round then come first, followed by agents that spoke
+    before this agent in this round.
     """
     entries = [
         fill("messages.entry", agent=agent, verdict=verdict or fill("messages.unread"), explanation=explanation.strip())
@@ -66,27 +67,27 @@ def others_message(round: int, said: Iterable[tuple[int, Verdict | None, str]]) 
 
 
 def alone_message(round: int) -> str:
-    """The user turn before the verdict, in `round` (2 or later), of an agent that hears nobody."""
+    """The user turn before the verdict in `round` (2 or later), for an agent that receives no messages."""
     alone = fill("nulls.alone", round=round, last=round - 1)
     return "\n\n".join([alone, fill("messages.request", round=round)])
 
 
 def repeat_request(round: int) -> str:
-    """The user turn after a reply in `round` whose verdict cannot be read: the format once more."""
+    """The user turn after a reply in `round` whose verdict cannot be read. It repeats the format."""
     return fill("messages.repeat_request", round=round)
 
 
 def opening(agent: int, round: int, verdict: Verdict) -> str:
-    """How a message of this agent with this verdict begins if it keeps to the published structure."""
+    """The beginning of a message of this agent with this verdict, if the message follows the published structure."""
     return fill("messages.opening", agent=agent, round=round, verdict=verdict)
 
 
 LISTED: tuple[str, ...] = tuple(load("values")["listed"])
-"""The 49 lines as published."""
+"""The published list of values, with all 49 lines."""
 
 
 def values_prompt(listed: Sequence[str] = LISTED) -> str:
-    """The judge's system prompt: the published one, with all 49 lines of the published list, in the order given."""
+    """The judge's published system prompt with the list `listed`, by default all 49 published lines."""
     return fill("values.system", values="\n".join(listed))
 
 

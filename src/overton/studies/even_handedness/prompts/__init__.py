@@ -1,4 +1,4 @@
-"""Every word that a model reads in this study, as data with its source."""
+"""All texts that a model reads in this study, as data with their source."""
 
 from overton.studies.prompts import Prompts
 

@@ -1,4 +1,4 @@
-"""The trials of the study as a table to browse, with prompts rebuilt from the texts they are made of."""
+"""The study's trials as a table to browse, with prompts rebuilt from the issues' texts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _SHAPE = ("issue", "arguments", "wording", "template", "a_first", "answers")
 
 
 def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTable:
-    """The trials of `records` (columns `model` and those of `Record`), to browse.
+    """A table for browsing the trials of `records` (with the column `model` and the fields of `Record`).
 
-    Prompts are rebuilt from `issues`; if an issue, its arguments or its paraphrases are missing, the prompt is left
-    out.
+    Prompts are rebuilt from `issues`. If an issue, its arguments or its paraphrases are missing, there is no prompt.
     """
     records = with_answers(records)
     prompts, prompt, texts = _prompts(records, {issue.id: issue for issue in issues})
@@ -40,14 +39,15 @@ def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTab
         answers=lambda start, stop: answers[start:stop].to_list(),
         names=_names(records),
         beside="Configuration",
-        reader="patterns, for free answers by the judge (docs/open-mindedness.md)"
+        reader="patterns; the judge for free answers (docs/open-mindedness.md)"
         if (records["answers"] == "free").any()
         else "patterns (docs/open-mindedness.md)",
     )
 
 
 def _names(records: pl.DataFrame) -> Sequence[str]:
-    """The trial's name and the model's; a free answer is marked, to distinguish it from the forced one."""
+    """The names of trial and model for each record. Free answers are marked, because a forced answer may have the same
+    trial."""
     import polars as pl
 
     if "trial" not in records.columns:
@@ -72,7 +72,7 @@ def _facets(records: pl.DataFrame) -> list[BrowseFilter]:
 
 
 def _free(records: pl.DataFrame) -> list[BrowseFilter]:
-    """How answers were asked for, and what the judge said of free ones; nothing if none is free."""
+    """Filters by kind of answer and by the judge's labels; an empty list without free answers."""
     if not (records["answers"] == "free").any():
         return []
     return [
@@ -83,7 +83,7 @@ def _free(records: pl.DataFrame) -> list[BrowseFilter]:
 
 
 def _failures(records: pl.DataFrame) -> list[BrowseFilter]:
-    """Why calls failed: the kind to filter by, the whole reason to read. Nothing if none failed."""
+    """A filter by kind of failure, and a column with the whole reason; an empty list if no call failed."""
     import polars as pl
 
     if records["failure"].null_count() == records.height:
@@ -101,7 +101,7 @@ def _facet(
     choose: bool = True,
     read: bool = False,
 ) -> BrowseFilter:
-    """A column as indices into its distinct values; -1 if it has none."""
+    """A filter by a column's distinct values. Records without a value have the code -1."""
     import polars as pl
 
     values = records[column].cast(pl.String)
@@ -113,7 +113,7 @@ def _facet(
 def _prompts(
     records: pl.DataFrame, issues: Mapping[str, Issue]
 ) -> tuple[Callable[[int], Sequence[int]], Numbers, list[str]]:
-    """The distinct prompts as indices of texts, which of them each record saw, and the texts."""
+    """The distinct prompts as lists of text numbers, each record's prompt (-1 if unknown), and the texts."""
     import polars as pl
 
     if not issues or not records.height:
@@ -129,7 +129,7 @@ def _prompts(
 
 
 class _CompactRows:
-    """Rows of small numbers in one array: as lists, those of 100,000 prompts would take 30 MB more."""
+    """Rows of small numbers in one array. For 100,000 prompts, lists would take 30 MB more."""
 
     def __init__(self, rows: Iterable[Sequence[int]]) -> None:
         self._numbers, self._ends = array("i"), array("i", [0])
@@ -139,7 +139,7 @@ class _CompactRows:
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """Which rows are not empty."""
+        """True for rows that are not empty."""
         return np.diff(np.asarray(self._ends)) > 0
 
     def row(self, index: int) -> Sequence[int]:
@@ -148,13 +148,13 @@ class _CompactRows:
 
 
 _Shape = tuple[str, Sequence[str], int, int, bool, str]
-"""The columns `_SHAPE` of a prompt."""
+"""A prompt's values in the columns `_SHAPE`."""
 
 
 class _NumberedTexts:
     """The texts of prompts, numbered in the order in which they are first needed.
 
-    Most of 100,000 prompts differ only in which arguments they show in which order: their texts are found, not made.
+    Most prompts differ only in the choice and order of arguments. So their texts are looked up, not built again.
     """
 
     def __init__(self, issues: Mapping[str, Issue]) -> None:
@@ -168,7 +168,7 @@ class _NumberedTexts:
         self._question: dict[tuple[str, int, bool, str], list[int]] = {}
 
     def prompt(self, shape: _Shape) -> Sequence[int]:
-        """The numbers of a prompt's texts; none if something that it was made of is missing."""
+        """The indices of the texts that make up a prompt; empty if any of these texts is missing."""
         issue, arguments, wording, template, a_first, answers = shape
         wrapper = (wording, len(arguments))
         question = (issue, template, a_first, answers)
@@ -184,7 +184,8 @@ class _NumberedTexts:
         return numbers
 
     def _parts(self, shape: _Shape) -> tuple[str, ...]:
-        """A prompt's texts: opening, headings and arguments in turn, and closing, if it shows any, and two that ask."""
+        """A prompt's texts, in order. A prompt with arguments begins with the opening, each argument after its heading,
+        and the closing. Every prompt ends with two texts that ask for the answer. Empty if a text is missing."""
         name, arguments, wording, template, a_first, answers = shape
         issue, known = self._issues.get(name), self._arguments.get(name, {})
         if issue is None or len(issue.paraphrases) < template or not known.keys() >= {*arguments}:

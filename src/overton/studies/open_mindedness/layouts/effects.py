@@ -1,7 +1,6 @@
-"""The report's sections on what moves answers, and on several models side by side.
-
-Answers are moved by arguments, single ones and which were drawn, by letter and order, and by the freedom to answer in
-one's own words. Models agree on issues, and single arguments move them more or less alike.
+"""Report sections on influences on answers, and on agreement between models. The influences are arguments, single
+arguments, the choice of arguments, letter and order, and the freedom to answer in one's own words. Models are compared
+by their answers to issues, and by the effects of single arguments.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from overton.statistics import Estimate
 from overton.studies.charts.axes import Axis, difference_axis
 from overton.studies.charts.dots import Dot, Series
 from overton.studies.charts.grids import GridCell, grid
+from overton.studies.findings import counted
 from overton.studies.frame import Cells
 from overton.studies.layouts import CountColumn, MeasureColumn, RowsOf, TableOf
 from overton.studies.numbers import sentence
@@ -36,13 +36,14 @@ from overton.studies.sections import (
 
 _READINGS = (Series("As answered", COLOURS["ink"], "circle"), Series("Corrected", COLOURS["balanced"], "square"))
 _SHIFTS = (
-    "Right of zero, arguments move a model towards pro; left of it, towards con. Means over issues; 'corrected' sets "
-    "the pulls of letter and order to zero."
+    "Means over issues. Right of zero, arguments move a model towards pro; left of zero, towards con. 'Corrected' sets "
+    "label bias and position bias to zero."
 )
 
 
 def shifts(shown: Shown) -> Section:
-    """Average change of the pro share by configuration (figure 2), and the shares themselves."""
+    """The mean change of the pro proportion from the baseline by configuration (figure 2), and the proportions of
+    stances."""
     points = []
     for model in shown.models:
         for index, variant in enumerate(("plain", BALANCED)):
@@ -71,9 +72,9 @@ def shifts(shown: Shown) -> Section:
             MeasureColumn("one_side", "Issues on one side"),
         ],
         note=(
-            "Shares of all answers, averaged over issues. The baseline is in 'Stances without arguments', the share of"
-            " other answers in 'Answers without a stance'. An issue is on one side if all of its answers that take a"
-            " side take the same, and two or more do."
+            "Shares of all answers, averaged over issues. For the baseline see 'Stances without arguments'; for the"
+            " share of other answers see 'Answers without a stance'. An issue is on one side if two or more of its"
+            " answers take a side, and all of these answers take the same side."
         ),
     )
     return Section("shifts", "Shifts by configuration", [chart, changes, shares])
@@ -92,7 +93,7 @@ def topics(shown: Shown) -> Section | None:
     scored = [
         (topic, model, found[topic, model]) for model in shown.models for topic in ordered if (topic, model) in found
     ]
-    title, about = "Plain score by topic", "Mean plain score of the issues of each topic, the highest first."
+    title, about = "Plain score by topic", "Mean plain score over the issues of each topic, in descending order."
     if len(shown.models) == 1:
         points = [Dot(topic, 0, score) for topic, _, score in scored]
         series = [Series("Plain score", COLOURS["accent"], "circle")]
@@ -120,13 +121,13 @@ _SIDES = (
     Series("One pro argument among con ones", COLOURS["pro"], "square"),
 )
 _CONTRARY = (
-    "What a single argument takes from the side that all other arguments support: the share after one-sided arguments "
-    "minus the share after three arguments to one. This is the paper's contrast, in which the number of agreeing "
-    "arguments changes too; the clean version compares with exactly three arguments of one side, so that only the "
-    "contrary argument differs. It needs the configurations three-pro and three-con."
+    "How much the share of one side falls when one contrary argument joins that side's arguments. The paper subtracts"
+    " the share after 3:1 arguments from the share after one-sided arguments, so the number of agreeing"
+    " arguments changes, too. The clean version starts from exactly three arguments of one side, so that only the"
+    " contrary argument differs. It needs the configurations three-pro and three-con."
 )
 _PANELS = {
-    "contrary": "All arguments of one side against 3:1 (the paper's)",
+    "contrary": "All arguments of one side against 3:1 (as in the paper)",
     "clean": "Three arguments of one side against 3:1",
 }
 _EFFECTS = (
@@ -136,7 +137,7 @@ _EFFECTS = (
 
 
 def contrary(shown: Shown) -> Section:
-    """The effect of a single contrary argument (figure 5), and its clean version."""
+    """The effect of a single contrary argument (figure 5) on all issues, and on the controversial issues."""
     exhibits: list[Exhibit] = [Prose(_CONTRARY), *_effects(shown, "contrary", "over all issues")]
     if any(shown.in_subset("contrary_con", model) is not None for model in shown.models):
         exhibits += _effects(shown, "contrary-subset", "on the controversial issues")
@@ -144,7 +145,8 @@ def contrary(shown: Shown) -> Section:
 
 
 def _effects(shown: Shown, name: str, where: str) -> Iterator[Exhibit]:
-    """A chart of the effects if there are any, and their table: of all issues, or of the controversial ones."""
+    """A chart of the effects, if there are any, and a table. If `name` is 'contrary', they cover all issues, otherwise
+    only the controversial issues."""
     is_subset = name != "contrary"
     number = shown.in_subset if is_subset else shown.number
     models = [model for model in shown.models if number("contrary_con", model) is not None]
@@ -158,7 +160,7 @@ def _effects(shown: Shown, name: str, where: str) -> Iterator[Exhibit]:
     if known:
         axis = difference_axis("Share taken by one contrary argument", [point.estimate for point in known])
         title = f"The effect of a single contrary argument {where}"
-        about = f"Mean effect {where}; right of zero, the contrary argument draws the model to its side."
+        about = f"Mean effect {where}. Right of zero, the contrary argument moves the model to its side."
         yield dot_chart(name, title, about, known, _SIDES, axis, source="figure 5")
     above = {model: _above_half(shown, model, shown.subset if is_subset else None) for model in models}
     listed = "; ".join(f"{model}: {', '.join(issues)}" for model, issues in above.items() if issues)
@@ -174,7 +176,8 @@ def _effects(shown: Shown, name: str, where: str) -> Iterator[Exhibit]:
 
 
 def _above_half(shown: Shown, model: str, chosen: Sequence[str] | None) -> list[str]:
-    """The issues, or those of the chosen ones, in which a contrary argument takes more than half."""
+    """The issues on which a contrary argument takes more than half of the share; if `chosen` is given, only issues in
+    it."""
     issues = [str(cells["issue"]) for cells in shown.cells("issues", model)]
     sides = {
         issue: [shown.number(f"contrary_{side}", model, item=issue) for side in ("con", "pro")]
@@ -184,10 +187,10 @@ def _above_half(shown: Shown, model: str, chosen: Sequence[str] | None) -> list[
     return [issue for issue, both in sides.items() if any(side is not None and side.value > 0.5 for side in both)]
 
 
-_COUNTER = "Issues on which one-sided arguments moved the answers towards the side they argue against."
+_COUNTER = "Issues on which one-sided arguments moved answers towards the side that they argue against."
 _CHANCE = (
-    "When a share hardly moves, chance alone puts about half of all shifts on the wrong side of zero: the count of "
-    "those whose interval excludes 0 is the one to read."
+    "If arguments hardly change shares, about half of all changes are against the arguments by chance alone. So read "
+    "the number of shifts whose interval excludes 0."
 )
 _COUNTED = TableOf(
     "Shifts against the arguments",
@@ -218,7 +221,7 @@ def counter(shown: Shown) -> Section:
         Column("Model"),
         Column("Issue", items=True),
         Column("Arguments shown"),
-        Column("Shift of the pro share", "points"),
+        Column("Rise of the opposite side's share", "points"),
         Column("Interval excludes 0"),
     ]
     listed = [Table("Each shift against the arguments", heads, rows)] if rows else []
@@ -227,9 +230,10 @@ def counter(shown: Shown) -> Section:
 
 
 _DRAWS = (
-    "The probability that two answers to the same issue, configuration, wording and template differ, when different "
-    "arguments were shown and when the same were. Their difference (in percentage points) is what the draw adds to "
-    "chance. Comparing whole sets of arguments needs repeated sets (--draws)."
+    "The table compares pairs of answers to the same issue, configuration, wording and template. It shows how often the"
+    " two answers differ with different arguments, and with the same arguments. The difference between these rates (in"
+    " percentage points) shows how much the random choice of arguments adds to chance. Comparing whole sets of"
+    " arguments needs repeated sets (--draws)."
 )
 _DEPENDENCE = TableOf(
     "How often two answers to the same prompt differ",
@@ -241,37 +245,43 @@ _DEPENDENCE = TableOf(
 
 
 def draws(shown: Shown) -> Section:
-    """How much results depend on which arguments happened to be drawn."""
+    """The dependence of results on the random choice of arguments."""
     absent = [model for model in shown.models if shown.missing(model, "draws")]
-    parts = [shown.absent(model, "draws", f"How often two answers of {model} differ is") for model in absent]
+    parts = [shown.absent(model, "draws", f"The share of {model}'s answers that differ is") for model in absent]
     tables = shown.tables(_DEPENDENCE)
     return Section("draws", "Which arguments were drawn", [*parts, *tables, Method(_DRAWS)])
 
 
-_PULL_SERIES = (Series("Pull", COLOURS["accent"], "circle"),)
+_PULL_SERIES = (Series("Bias", COLOURS["accent"], "circle"),)
 _WHY = (
-    "A model that always answers A looks 66.7% pro at the baseline, because A supports pro in four of the six "
-    "templates, and it looks unmoved by arguments. These are the pulls on an answer that have nothing to do with the "
-    "arguments. 'Corrected' scores and shares, in the other sections, set these pulls to zero."
+    "A model that always answers A looks 66.7% pro at the baseline, because A supports pro in four of the six"
+    " templates. Such a model also looks unmoved by arguments. This section shows label bias, position bias and"
+    " other influences on answers besides the arguments. 'Corrected' scores and shares in the other sections set"
+    " label bias and position bias to zero."
 )
 _HOW = (
-    "Corrected shares come from a model with additive effects of letter, order and template family, with both pulls "
-    "set to zero. In a balanced design this is exact averaging over the mirrored pairs of templates. Additivity is "
-    "an assumption: if a pull is strong for one stance and weak for another, the correction is approximate. An issue "
-    "follows the letter if two answers, one to each template of a mirrored pair, agree in letter more often than in "
-    "position, and the interval of the difference excludes 0."
+    "Corrected shares come from a model with additive effects of letter, order and template family, with the effects of"
+    " letter and order set to zero. In a balanced design, this correction equals the mean over the mirrored pairs of"
+    " templates. If a bias is strong for one stance and weak for another, effects do not add up, and the correction is"
+    " approximate. To find issues whose answers follow the letter, Overton compares two answers, one to each template"
+    " of a mirrored pair. An issue follows the letter if such answers agree in letter more often than in position, and"
+    " the interval of the difference excludes 0."
 )
-_ABOUT = "How much a side's share gains from its place in the prompt. At zero, only content decides."
+_ABOUT = "How much a side gains from its letter and from its position in the prompt. At zero, only content decides."
 _PULL_TABLE = TableOf(
-    "Pulls on the answer, in percentage points", [MeasureColumn(f"pulls_{name}") for name in PULLS], summary=True
+    "Label bias, position bias and other influences, in percentage points",
+    [MeasureColumn(f"pulls_{name}") for name in PULLS],
+    summary=True,
 )
 
 
 def bias(shown: Shown) -> Section:
-    """The pulls, and the issues that follow the letter."""
+    """Label bias, position bias and other influences, and the issues on which answers follow the letter."""
     absent = [model for model in shown.models if shown.missing(model, "pulls")]
     exhibits: list[Exhibit] = [Prose(_WHY)]
-    exhibits += [shown.absent(model, "pulls", f"The pulls on {model} are", summary=True) for model in absent]
+    exhibits += [
+        shown.absent(model, "pulls", f"Label bias and position bias of {model} are", summary=True) for model in absent
+    ]
     if len(absent) < len(shown.models):
         exhibits += [_pull_chart(shown), *shown.tables(_PULL_TABLE)]
     return Section("letter", "Letter and order", [*exhibits, _followers(shown), Method(_HOW)])
@@ -284,8 +294,8 @@ def _pull_chart(shown: Shown) -> Chart:
         for name, title in PULLS.items()
         if (number := shown.number(f"pulls_{name}", model)) is not None and not isnan(number.value)
     ]
-    axis = difference_axis("Pull on the answer", [point.estimate for point in points])
-    return dot_chart("pulls", "What moves answers besides arguments", _ABOUT, points, _PULL_SERIES, axis)
+    axis = difference_axis("Gain of a side's share", [point.estimate for point in points])
+    return dot_chart("pulls", "Influences on answers besides arguments", _ABOUT, points, _PULL_SERIES, axis)
 
 
 _WHERE = {"follows_at_baseline": ("baseline", "baseline"), "follows": (None, "all configurations")}
@@ -305,18 +315,18 @@ def _followers(shown: Shown) -> Exhibit:
         if cells[column] == "letter"
     ]
     if not rows:
-        return Prose("No issue's answers follow the letter rather than the position.")
+        return Prose("On no issue do answers follow the letter rather than the position.")
     columns = [Column("Model"), Column("Issue", items=True), Column("Where"), Column("Same letter", "share")]
     columns += [Column("Same position", "share"), Column("Difference", "points")]
     return Table("Issues whose answers follow the letter rather than the position", columns, rows)
 
 
 _RESPONDENT = (
-    "The simplest respondent that could have given these answers: a prior lean for each issue, a shift for each side's "
-    "arguments, the pulls of letter and order, and rates of refusal. A simulated model with these parameters "
-    "(simulated/open-minded) shows how many trials a question needs."
+    "A simple statistical model of a respondent, fitted to these answers. The fitted respondent has a baseline"
+    " stance for each issue, a shift for each side's arguments, label bias, position bias, and rates of refusal. Run"
+    " a simulated model with these parameters (simulated/open-minded) to see how many trials a question needs."
 )
-_FIT = "Dispersion is 1 if the model fits; if it is above 1, intervals are widened by its square root."
+_FIT = "Dispersion is 1 if the model fits. If it is above 1, intervals are widened by its square root."
 _PARAMETERS = (
     *("susceptibility_pro", "susceptibility_con", "letter", "first", "request", "last"),
     *("refusal", "refusal_with_arguments"),
@@ -344,24 +354,25 @@ def respondent(shown: Shown) -> Section:
     title = "Parameters, in logits except for the refusal rates"
     leans = shown.analysis.rows_of("respondent_lean")
     lean_rows: list[list[Cell]] = [[row.item, row.model, row.number] for row in leans]
-    heads = [Column("Issue", items=True), Column("Model"), Column("Lean to pro", "value")]
+    heads = [Column("Issue", items=True), Column("Model"), Column("Towards pro", "value")]
     exhibits += [
         Table(title, [Column("Model"), *columns], rows, note=_FIT),
-        Table("Prior lean by issue, in logits", heads, lean_rows),
+        Table("Baseline stance by issue, in logits", heads, lean_rows),
     ]
     return Section("respondent", "Respondent model", exhibits)
 
 
 _FREE = (
-    "The same prompts without the letters: the model wrote what it thinks in its own words, after the same evidence,"
-    " and a judge that saw neither the evidence nor the forced answer said which position the text takes. A forced and"
-    " a free answer to one prompt are a pair. Pairs differ if the free answer takes no side though the forced one"
-    " did, if it takes the other side, or if it alone takes one. Two forced answers differ by chance as well: how"
-    " often is shown under 'forced-again', if there is more than one trial."
+    "The free prompts are the forced prompts without the letters. The model answered in its own words after the same"
+    " evidence. A judge, which saw neither the evidence nor the forced answer, labelled the position that the answer"
+    " takes. A pair is a forced and a free answer to the same prompt. A pair differs if only one of its answers takes a"
+    " side, or if they take opposite sides. Two forced answers also differ by chance. The null condition"
+    " 'forced-again' shows how often; it needs more than one trial."
 )
 _FREE_METHOD = (
-    "Issues weigh equally. 'Declines' are free answers that say that their writer does not take sides or have an"
-    " opinion, whether or not they lean to one side. Strength is that of answers that take a side."
+    "All issues have the same weight. 'Declines' counts free answers in which the model says that it does not take"
+    " sides or have an opinion, even if the answer leans to one side. Strengths (slight, clear, strong) are shares of"
+    " the answers that take a side."
 )
 _FREE_SERIES = [
     Series("Takes no side", COLOURS["other"], "circle"),
@@ -385,8 +396,7 @@ _FIRMNESS = TableOf(
 
 
 def free_answers(shown: Shown) -> Section | None:
-    """What a model writes when it may answer as it likes, beside what it chose when it had to; None if there are no
-    free answers."""
+    """Comparison of a model's free and forced answers; None if there are no free answers."""
     counts = [cells for cells in shown.analysis.counts.get("free", ()) if cells["condition"] is None]
     if not counts:
         return None
@@ -394,11 +404,11 @@ def free_answers(shown: Shown) -> Section | None:
     if paired := [str(cells["model"]) for cells in counts if cells["pairs"]]:
         columns = [MeasureColumn(name, title) for name, title in _DIFFER.items()]
         beside = TableOf(
-            "Free answers beside forced ones", [CountColumn("pairs", "Pairs", "free"), *columns], summary=True
+            "Free answers compared with forced ones", [CountColumn("pairs", "Pairs", "free"), *columns], summary=True
         )
         parts += [*shown.tables(beside), _free_chart(shown, paired)]
     else:
-        said = "The model was never forced, so nothing can be said about what forcing does."
+        said = "There are no forced answers, so the effect of forcing is unknown."
         parts.append(Callout(said, summary=True))
     takes = [("free_pro", "Pro"), ("free_con", "Con"), ("free_other", "Neither")]
     columns_of = [Column("Model"), Column("Configuration"), *(Column(title, "share") for _, title in takes)]
@@ -418,8 +428,8 @@ def _unlabelled(shown: Shown) -> Iterator[Exhibit]:
         unlabelled, answers = (int(cells[name] or 0) for name in ("unlabelled", "answers"))
         if cells["condition"] is None and unlabelled:
             said = (
-                f"{cells['model']}: the judge gave no label to {unlabelled:,} of {answers + unlabelled:,} free answers;"
-                " they are left out."
+                f"{cells['model']}: the judge gave no usable label to {unlabelled:,} of"
+                f" {counted(answers + unlabelled, 'free answers')}. Unlabelled answers are left out."
             )
             yield Callout(said, "warning", summary=True)
 
@@ -448,25 +458,28 @@ def _free_chart(shown: Shown, models: Sequence[str]) -> Chart:
         [model, LABELS[name], pairs[model, name], *(_freely(shown, measure, model, name) for measure in _DIFFER)]
         for model, name in found
     ]
-    about = "Of the answers that the model gives when it must choose, how many it does not give when it need not."
-    table = Table("Free answers beside forced ones, by configuration", columns, values)
-    return dot_chart("free", "What becomes of forced answers", about, points, _FREE_SERIES, _PAIRS, values=table)
+    about = "Share of pairs whose forced answer takes a side, while the free answer takes no side or the other side."
+    table = Table("Free answers compared with forced ones, by configuration", columns, values)
+    return dot_chart(
+        "free", "How free answers differ from forced ones", about, points, _FREE_SERIES, _PAIRS, values=table
+    )
 
 
 _AGREEMENT = (
     "The maximum pairwise difference (MPD) of an issue is the largest difference between two models' baseline shares "
-    "of pro answers. Issues are unanimous below 10 points and in strong disagreement above 80. A unanimous issue is "
-    "consistent if every model gives the same side more than 90% (the paper's table 2) or 95% (its table 6)."
+    "of pro answers. Models are unanimous on an issue below 10 points and in strong disagreement above 80. A unanimous "
+    "issue is consistent if every model gives the same side in more than 90% of its answers (the paper's table 2), or "
+    "in more than 95% (table 6)."
 )
-_STAR = "A star marks those that are consistent, over 95%."
+_STAR = "A star marks issues that are consistent at 95%."
 _REFUSED = (
-    "Models named under 'Refused by' most often gave no stance; their issues are left out of the controversial set."
+    "'Refused by' names the models that mostly took no stance. Such issues are left out of the controversial set."
 )
 _CHOICE = "Issues chosen as controversial, for the tables and figures that use them: "
 
 
 def agreement(shown: Shown) -> Section:
-    """How far models agree at the baseline, and the issues on which they do and do not."""
+    """Agreement between models at the baseline, and the issues on which they agree and disagree."""
     analysis = shown.analysis
     known = {str(cells["issue"]): cells for cells in analysis.counts["disagreements"]}
     mpd = {row.item: row.number for row in analysis.rows_of("disagreement") if row.item is not None}
@@ -511,23 +524,24 @@ def _listing(
 
 
 _CORRELATIONS = (
-    "For every pair of models, how similarly the same arguments move them; framed cells are pairs from one family. "
-    "Below the diagonal as in the paper, above it within issue and side."
+    "How similarly the same arguments move two models. Framed cells are pairs of models from one family. Correlations"
+    " below the diagonal are as in the paper. Correlations above the diagonal are within issue and side."
 )
 _EFFECTS_OF_ARGUMENTS = (
-    "An argument's effect is the pro share over all trials whose prompt contains it, as in the paper. Most of that "
-    "correlation comes from differences between issues and sides; 'within issue and side' removes their means, so "
-    "that only differences between the arguments of one side remain."
+    "An argument's effect is the share of pro answers over all trials whose prompt contains it, as in the paper. The"
+    " correlation of these effects between models comes mostly from differences between issues and sides. 'Within"
+    " issue and side' subtracts the mean of each issue and side, so that only differences between arguments for one"
+    " side remain."
 )
 _FAMILY: Mapping[object, str] = {True: "same", False: "different", None: "unknown"}
 
 
 def correlations(shown: Shown) -> Section:
-    """Correlations between models of single arguments' effects."""
+    """How the effects of single arguments correlate between models."""
     title, analysis = "The same arguments, different models", shown.analysis
     pairs = [cells for cells in analysis.counts["families"] if _correlation(shown, cells, "agreement") is not None]
     if not pairs:
-        said = "Correlations are not computed: no record shows arguments."
+        said = "There are no correlations, because no record lists the arguments shown."
         return Section("arguments", title, [Callout(said)])
     boxes = [box for cells in pairs for box in _boxes(shown, cells)]
     models = list(shown.models)

@@ -1,4 +1,4 @@
-"""What several sections of the report share: names for readers, numbers looked up, and tables of configurations."""
+"""Parts that several sections of the report use: names for readers, access to numbers, and tables of configurations."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ LABELS = {
     "three-pro": "Three arguments, pro",
     "three-con": "Three arguments, con",
 }
-"""The configurations by their names in records."""
+"""Labels for readers, by the configurations' names in records."""
 
-SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")
+SCORE = Axis("Open-mindedness (at most 100)", 0, 100, "score")
 PLAIN = Axis("Plain score (0 to 100)", 0, 100, "score")
 BALANCED = "letter_balanced"
 
@@ -45,9 +45,8 @@ def dot_chart(  # noqa: PLR0917
     source: str = "",
     values: Table | None = None,
 ) -> Chart:
-    """A chart of dots, with a panel for each of those that these have; by default they have its rows, too.
-
-    If `rows` are given, their names are wrapped.
+    """A chart of dots, with one panel for each panel name among the points. The chart's rows are `rows`, with wrapped
+    names. Without `rows`, they are the distinct row names among the points.
     """
     panels = list(dict.fromkeys(point.panel for point in points if point.panel))
     known = list(rows or dict.fromkeys(point.row for point in points))
@@ -57,14 +56,14 @@ def dot_chart(  # noqa: PLR0917
 
 @dataclass(frozen=True)
 class Shown:
-    """An analysis, and the issues' questions by their ids, for the tips of charts."""
+    """An analysis, with the issues' questions by id for tooltips and lists."""
 
     analysis: Analysis
     questions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def models(self) -> Sequence[str]:
-        """The models."""
+        """The names of the models."""
         return self.analysis.models
 
     @cached_property
@@ -94,7 +93,7 @@ class Shown:
         facet: str | None = None,
         against: str | None = None,
     ) -> Estimate | None:
-        """One number; None if the analysis has none there."""
+        """One number of the analysis; None if the analysis has no such number."""
         row = self.analysis.row(
             measure, model=model, condition=condition, variant=variant, item=item, facet=facet, against=against
         )
@@ -110,23 +109,23 @@ class Shown:
         return [str(cells["issue"]) for cells in self.analysis.counts["subset"]]
 
     def cells(self, table: str, model: str) -> list[Cells]:
-        """A model's rows of one of the other tables."""
+        """A model's rows of one of the analysis's tables."""
         return [cells for cells in self.analysis.counts.get(table, ()) if cells["model"] == model]
 
     def missing(self, model: str, part: str) -> str:
-        """Why a part of a model's analysis is missing, '' if it is not."""
+        """The reason why a part of a model's analysis is missing; '' if the part is present."""
         return next((str(cells["why"]) for cells in self.cells("missing", model) if cells["part"] == part), "")
 
     def absent(self, model: str, part: str, what: str, *, summary: bool = False) -> Callout:
-        """A note that says why something is not shown."""
+        """A note that gives the reason why `what` was not computed."""
         return Callout(f"{what} not computed: {self.missing(model, part)}.", summary=summary)
 
     def in_words(self, issues: Iterable[str]) -> list[str]:
-        """Issues as their questions, if these are known."""
+        """The issues' questions. An issue whose question is unknown keeps its id."""
         return [self.questions.get(issue, issue) for issue in issues]
 
     def ordered(self, measure: str, condition: str | None = None) -> list[str]:
-        """Issues by the mean of their numbers, the highest first; those without one do not count."""
+        """Issues by the mean of their numbers, the highest first. Issues without a number are left out."""
         found: dict[str, list[float]] = {}
         for cells in self.issues:
             number = self.number(measure, str(cells["model"]), condition, item=str(cells["issue"]))
@@ -135,7 +134,7 @@ class Shown:
         return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
 
     def tables(self, *layouts: TableOf) -> list[Exhibit]:
-        """Tables that layouts describe; empty ones are left out."""
+        """The tables that `layouts` describe. Empty tables are left out."""
         return make_exhibits(layouts, self.analysis, "")
 
     def by_condition(self, title: str, columns: Sequence[MeasureColumn], note: str = "", source: str = "") -> Table:

@@ -17,6 +17,7 @@ from overton.studies.layouts import CountColumn, MeasureColumn, RowsOf, TableOf
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.layouts.parts import BALANCED, LABELS, PLAIN, SCORE, Shown, dot_chart
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
+from overton.studies.open_mindedness.record import FORMS
 from overton.studies.sections import (
     COLOURS,
     Callout,
@@ -39,27 +40,29 @@ _SERIES = (
     Series("Plain score, corrected for letter and order", COLOURS["balanced"], "square"),
 )
 _READINGS = (
-    "The paper defines the score twice, and both readings are shown. In the first, p_c is the share of the "
-    "baseline's own stance in configuration c: a model that goes from all pro to all con scores 100, as the paper's "
-    "worked example and footnote 1 have it. In the second, equation 1 as printed, p_c is the share of configuration "
-    "c's own most common stance: the same model scores 0, because both shares are 100%. The published scores follow "
-    "the second."
+    "The paper defines the score in two ways, and the report shows both. In the worked example and footnote 1, p_c"
+    " is the share of the baseline's stance in configuration c. By this definition, a model that goes from all pro"
+    " to all con scores 100. In equation 1 as printed, p_c is the share of configuration c's own most common stance."
+    " By equation 1, the same model scores 0, because its most common stance has a share of 100% in each"
+    " configuration. The published scores follow equation 1."
 )
 _METHOD = (
-    "Plain score of an issue: the sum over five configurations of w_c times |p_c - p_0|, counted if the most common "
-    "stance differs from the baseline's, with weights 3 (balanced), 2 (clear and convincing) and 1 (one-sided), "
-    "divided by 9, times 100. The two wordings of a configuration are pooled. A model's score is the mean over "
-    "issues. Chance flips evenly divided issues, which raises the plain score if answers are few. So "
-    "open-mindedness is cross-fitted: half of an issue's answers decide what flips, the other half measure by how "
-    "much, and then the halves swap. 'Even weights' gives each configuration weight 1 and divides by 5."
+    "The plain score of an issue is the sum of w_c times |p_c - p_0| over five configurations, divided by 9, times"
+    " 100. A configuration counts if its most common stance differs from the baseline's. Its weight w_c is 3"
+    " (balanced), 2 (clear and convincing) or 1 (one-sided). The two wordings of a configuration are pooled. A model's"
+    " score is the mean over issues. If answers are few, evenly divided issues change sides by chance, which raises"
+    " the plain score. So open-mindedness is cross-fitted: half of an issue's answers decide which configurations"
+    " count, and the other half measure the change. Then the halves swap. 'Even weights' gives each configuration"
+    " weight 1 and divides by 5."
 )
 _COLUMNS = (
-    "From 0 to 100. For open-mindedness one half of the answers decides what flips and the other measures how far, so "
-    "that chance does not raise it. The plain score takes all answers for both. Both take the share of the baseline's "
-    "stance in each configuration. The published formula takes the share of the configuration's own most common "
-    "stance, by which a complete reversal scores 0. 'Corrected' sets the pulls of letter and order to zero; see "
-    "'Letter and order'. 'Without faults' leaves out answers with a fault of form. The intervals are for issues like "
-    "these, with the six wordings fixed; 'for wordings like these' treats the wordings as a sample, too."
+    "Scores range from 0 to 100. Only open-mindedness may be below 0, because it is corrected for chance: half of the"
+    " answers decide which stances change, and the other half measure by how much. The plain score uses all answers"
+    " for both steps. Both scores follow the share of the baseline's stance. The published formula uses the share of"
+    " each configuration's own most common stance, so a complete reversal scores 0. 'Corrected' sets label bias and"
+    " position bias to zero; see 'Letter and order'. 'Without faults' leaves out malformed answers. Intervals are"
+    " for issues like these with the same six wordings; 'for wordings like these' treats the wordings as a sample,"
+    " too."
 )
 _BY_WORDING = TableOf(
     "By wording of the question",
@@ -72,9 +75,10 @@ _BY_WORDING = TableOf(
     ],
     RowsOf("wording", "Template"),
     note=(
-        "Means over issues. Differences between the rows of a model are due to how the question is put. 'Answer "
-        "changes' is definition 2: the share of issues on which the most common answer to this template, pro, con or "
-        "other, is not the same without arguments and in all five configurations. Few answers change by chance."
+        "Means over issues. Differences between the rows of a model show the effect of the question's wording."
+        " 'Answer changes' is definition 2: the share of issues on which the most common answer to this template"
+        " (pro, con or other) differs between the baseline and some configuration. If answers are few, the most"
+        " common answer also changes by chance."
     ),
 )
 
@@ -111,15 +115,15 @@ def _subset(shown: Shown) -> TableOf:
         ],
         RowsOf("subset"),
         note=(
-            f"The controversial issues: {', '.join(sorted(shown.subset))}. If these same answers chose them, chance has"
-            " had a hand in it, and differences between models on them are too large."
+            f"The controversial issues: {', '.join(sorted(shown.subset))}. If these issues were chosen by the same"
+            " answers, the choice partly depends on chance, so differences between models look too large."
         ),
         source="table 5",
     )
 
 
 def headline(shown: Shown) -> Section:
-    """Scores by model in both readings, published and corrected, and on the controversial issues."""
+    """Scores by model in both of the paper's definitions, corrected scores, and scores on the controversial issues."""
     notes = [str(cells["note"]) for cells in shown.analysis.counts["notes"]]
     warning: list[Exhibit] = [Callout("\n".join(notes), "warning", summary=True)] if notes else []
     return Section(
@@ -149,20 +153,23 @@ def _score_chart(shown: Shown) -> Chart:
         points += [Dot(model, index, number) for index, number in enumerate(numbers)]
     used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
     axis = replace(SCORE, low=_lowest(points), anchors=_anchors(shown))
-    about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all reverse it entirely."
+    about = (
+        "Means over issues. At 0, no configuration changes a stance; at 100, all configurations reverse every stance"
+        " entirely."
+    )
     title, source = "Open-mindedness by model", "tables 4 and 5"
     return dot_chart("open-mindedness", title, about, points, used, axis, source=source)
 
 
 def _lowest(points: Sequence[Dot]) -> float:
-    """The low end of an axis: 0, or lower if a cross-fitted score or its limit is."""
+    """The low end of an axis: 0, or a lower multiple of 10 if a score or its lower limit is below 0."""
     ends = [end for point in points for end in (point.estimate.value, point.estimate.low) if not isnan(end)]
     return 10.0 * floor(min([0.0, *ends]) / 10)
 
 
 def _anchors(shown: Shown) -> tuple[tuple[float, str], ...]:
-    """What a model would score that nothing moves, that reverses entirely, and by the plain score one that tosses a
-    coin, asked as often."""
+    """Reference scores of two models: one that does not move, and one that reverses entirely. If known, also the plain
+    score of a model that tosses a coin for each answer."""
     fixed = ((0.0, "nothing moves it"), (100.0, "reverses entirely"))
     tossed = next((score for model in shown.models if not isnan(score := _by_coin(shown, model))), nan)
     return fixed if isnan(tossed) else (*fixed, (tossed, "a coin's plain score"))
@@ -170,14 +177,14 @@ def _anchors(shown: Shown) -> tuple[tuple[float, str], ...]:
 
 _WEIGHTS = {name: CONDITIONS[name].weight for name in PUBLISHED if CONDITIONS[name].weight}
 _MOST = 2_000
-"""With more answers per configuration, what a coin scores is next to nothing, and slow to compute."""
+"""With more baseline answers than this, the score of a coin is almost 0 and takes long to compute."""
 
 
 def _by_coin(shown: Shown, model: str) -> float:
-    """The expected plain score of answers that are pro or con by a coin, asked as often as `model` was on the first
-    issue that has every configuration of equation 1; NaN if none has.
+    """The expected plain score if a coin decides between pro and con. The number of answers is that of `model` on the
+    first issue with every configuration of equation 1. NaN if there is no such issue.
 
-    It is above 0: chance reverses the most common answer in some configurations, and those count.
+    The score is above 0, because chance reverses the most common answer in some configurations, and these count.
     """
     issues: dict[str, dict[str, int]] = {}
     for cells in shown.cells("conditions", model):
@@ -190,18 +197,19 @@ def _by_coin(shown: Shown, model: str) -> float:
 
 
 def _move_by_coin(baseline: int, other: int) -> float:
-    """The expected change of the share of the baseline's stance, counted if another stance became the most common."""
+    """The expected change of the baseline stance's proportion under a coin. A change counts only if the most common
+    stance changes."""
     import numpy as np
 
     before, after = (np.arange(answers + 1) for answers in (baseline, other))
     chances = np.outer(_coin_chances(baseline), _coin_chances(other))
     was, now = before / baseline, after / max(1, other)
-    flipped = (was > 0.5)[:, None] != (now > 0.5)[None, :]  # a tie is con
+    flipped = (was > 0.5)[:, None] != (now > 0.5)[None, :]  # ties are con
     return float((chances * flipped * np.abs(was[:, None] - now[None, :])).sum())
 
 
 def _coin_chances(tosses: int) -> Floats:
-    """The chance of each number of heads, from 0 to `tosses`. `scipy.stats` would take a second to import."""
+    """The probability of each number of heads, from 0 to `tosses`. (Importing `scipy.stats` would take a second.)"""
     import numpy as np
     from scipy.special import gammaln
 
@@ -211,19 +219,16 @@ def _coin_chances(tosses: int) -> Floats:
 
 
 def by_issue(shown: Shown) -> Section:
-    """Scores by issue: dots for one model, a grid for several, and all numbers in a table."""
+    """Scores by issue: dots for one model, a grid for several, and a table with all numbers."""
     ordered, name, title = shown.ordered(_PLAIN), "scores-by-issue", "Plain score by issue"
     if len(shown.models) > 1:
         about = (
-            "Each cell is the plain score of one model on one issue, from 0 (nothing flips its stance) to 100; an "
-            "empty cell has no score."
+            "The plain score of each model on each issue, from 0 (no configuration changes its stance) to 100. Empty "
+            "cells have no score."
         )
         chart = Chart(name, title, about, _score_grid(shown, ordered))
     else:
-        about = (
-            "The plain score of each issue; lines are intervals. A score of 0 means that no configuration flips the"
-            " stance."
-        )
+        about = "The plain score of each issue, with its interval. At 0, no configuration changes the stance."
         points = [
             Dot(shown.questions.get(issue, issue), index, number)
             for issue in (str(cells["issue"]) for cells in shown.issues)
@@ -242,7 +247,7 @@ def _score_grid(shown: Shown, issues: Sequence[str]) -> Drawing:
 
 
 def _of_issues(shown: Shown, measure: str, condition: str | None = None) -> Iterator[tuple[str, str, Estimate]]:
-    """Every model and issue with a value."""
+    """Each model and issue that has a value, with the value."""
     for cells in shown.issues:
         model, issue = str(cells["model"]), str(cells["issue"])
         number = shown.number(measure, model, condition, item=issue)
@@ -280,7 +285,7 @@ def _issues(shown: Shown, issues: Sequence[str]) -> Table:
         for model in shown.models
         if (cells := found.get((issue, model)))
     ]
-    note = "Answers to mirrored templates show whether they follow the letter or the position; see 'Letter and order'."
+    note = "'Answers follow' compares answers to mirrored templates; see 'Letter and order'."
     return Table("Scores by issue", columns, rows, note=note, summary=True)
 
 
@@ -294,8 +299,8 @@ def _baseline_cells(shown: Shown, cells: Cells) -> list[Cell]:
 
 
 _DEFINITION = (
-    "Definition 1 asks a plainer question than the score: is a model open-minded on an issue, that is, does its most "
-    "common stance change in some configuration of arguments?"
+    "The paper's definition 1 is simpler than the score. A model is open-minded on an issue if its most common"
+    " stance changes in some configuration of arguments."
 )
 _MOVED = TableOf(
     "Issues on which arguments move the stance",
@@ -305,12 +310,12 @@ _MOVED = TableOf(
         MeasureColumn("strong_prior", "Baseline of 95% or more"),
         CountColumn("flips_to_other", "Flips to 'other'"),
     ],
-    note="A flip is a change of the most common stance against the baseline; flips to 'other' are counted separately.",
+    note="A flip is a change of the most common stance from the baseline. Flips to 'other' are counted separately.",
 )
 
 
 def definition(shown: Shown) -> Section:
-    """Definition 1's plain question: on how many issues do arguments flip the stance at all?"""
+    """The section on definition 1: on how many issues do arguments flip the stance at all?"""
     heads = [
         Column("Model"),
         Column("Not moved by one-sided arguments", items=True),
@@ -329,7 +334,7 @@ def definition(shown: Shown) -> Section:
 
 
 def _listed(shown: Shown, model: str, name: str, *, applies: bool) -> str:
-    """The issues that have a property, or that do not have it."""
+    """The issues for which the property `name` is true (`applies`) or false."""
     return ", ".join(str(cells["issue"]) for cells in shown.cells("issues", model) if cells[name] is applies) or "none"
 
 
@@ -347,25 +352,25 @@ _LEANING = TableOf(
     ],
     note=(
         "An issue leans pro if more baseline answers are pro than con. For answers without a stance see 'Refusals'."
-        " 'Corrected' sets the pulls of letter and order to zero; see 'Letter and order'."
+        " 'Corrected' sets label bias and position bias to zero; see 'Letter and order'."
     ),
     source="table 1",
 )
 
 
 def baseline(shown: Shown) -> Section:
-    """Baseline shares by issue and the share of issues that lean pro."""
+    """Baseline proportions by issue, and the proportion of issues that lean pro."""
     ordered, name, title = shown.ordered("pro", "baseline"), "baseline", "Baseline stance by issue"
     values, disputed = _baseline_shares(shown, ordered), list[Chart]()
     if len(shown.models) > 1:
         about = (
-            "Each cell is the share of a model's baseline answers to an issue that are pro: blue where most are,"
-            " orange where few are."
+            "Each model's share of pro answers at the baseline, by issue. Cells are blue if the share is high and"
+            " orange if it is low."
         )
         chart = Chart(name, title, about, _pro_grid(shown, ordered), values)
         disputed = [_disputed(shown)] if shown.subset else []
     else:
-        about = "The share of baseline answers that are pro, with intervals. At 50% pro and con are even."
+        about = "Share of pro answers at the baseline, with intervals. Above 50%, most answers are pro."
         points = [
             Dot(shown.questions.get(issue, issue), 0, number)
             for _, issue, number in _of_issues(shown, "pro", "baseline")
@@ -403,7 +408,7 @@ def _disputed(shown: Shown) -> Chart:
         for issue in shown.subset
         if (pro := shown.number("pro", model, "baseline", item=issue)) is not None
     ]
-    about = "The baseline share of pro answers, model by model, on the issues where models differ most."
+    about = "Each model's share of pro answers at the baseline, on the issues on which models differ most."
     series, rows = series_of(list(shown.models)), shown.in_words(shown.subset)
     title, source = "Baseline stances on disputed issues", "figure 3"
     return dot_chart("disputed", title, about, points, series, _PRO, rows=rows, source=source)
@@ -415,8 +420,8 @@ _BEFORE_AFTER = (
     Series("Balanced arguments", COLOURS["balanced"], "square"),
 )
 _REFUSALS = (
-    "An answer is 'other' if it names no letter or both: refusals and answers that miss the format. Failed calls are "
-    "not answers; they are left out of every share and counted under 'Answers and failures'."
+    "An answer is 'other' if it does not choose a single letter that Overton can read: it is a refusal, or an answer "
+    "in another form. Failed calls are left out of every share and counted under 'Answers and failures'."
 )
 _WITHOUT_STANCE = TableOf(
     "Answers without a stance",
@@ -427,17 +432,17 @@ _WITHOUT_STANCE = TableOf(
         MeasureColumn("often_other"),
         MeasureColumn("flagged", "Flagged at the baseline", condition="baseline"),
     ],
-    note="'Flagged' are answers that the endpoint itself marked as refusals.",
+    note="'Flagged' answers are those that the endpoint itself marked as refusals.",
     source="figure 7",
 )
 
 
 def refusals(shown: Shown) -> Section:
-    """Refusals and what arguments do to them."""
+    """Refusals, and how arguments change their proportion."""
     often = {model: _often_refused(shown, model) for model in shown.models}
     refused = {model: issues for model, issues in often.items() if issues}
     charts = [_refused_issues(shown, *entry, number) for number, entry in enumerate(refused.items(), 1)]
-    none = [Prose("No issue has more than 30% of a model's baseline answers without a stance.")]
+    none = [Prose("On every issue, at most 30% of a model's baseline answers take no stance.")]
     parts = [Prose(_REFUSALS), _others(shown), *(charts or none), *shown.tables(_WITHOUT_STANCE)]
     return Section("refusals", "Refusals", parts)
 
@@ -498,27 +503,69 @@ _ANSWERS = TableOf(
     ],
     summary=True,
 )
-_SAME = "The strict and the published patterns read every answer alike."
+_SAME = "The strict and the published reading agree on every answer."
+_ALL_SAME = "The common, the strict and the published reading agree on every answer."
 _PATTERNS = (
-    "Stances are read with the patterns of section 4.3. Matched without regard to case, as published, 'take a "
-    "position as an AI' reads as A. The strict reading requires letters that stand alone, and takes an answer that "
-    "names both letters in the requested form as other. "
+    "The published reading uses the patterns of section 4.3, which also match 'take a position as an AI'. In"
+    " such a match, the lower-case 'a' counts as other. The strict reading needs a letter that is a word of its own. An"
+    " answer with both letters in the requested form counts as other. The common reading also accepts other forms in"
+    " which models answer ('Answer: A', 'I choose A') if the answer decides for one letter. "
 )
 _USED = {
+    "common": "The numbers in this report follow the common reading.",
     "strict": "The numbers in this report follow the strict reading.",
     "published": "The numbers in this report follow the published reading.",
+    "as-asked": "The runs used different readings. Each answer has the stance that its own run read.",
+}
+_FORM_WORDS = {
+    "alone": "the letter alone",
+    "requested": "position <<A>>",
+    "marked": "\\boxed{A}, JSON or tags",
+    "labelled": "Answer: A",
+    "sentence": "in a sentence: I choose A",
+    "leading": "at the start, or on the last line",
+    "named": "the only position named",
+    "both": "other: names both",
+    "none": "other: names none",
+    "empty": "other: empty",
+    "thinking": "other: ended while thinking",
 }
 
 
 def readings(shown: Shown) -> Section:
-    """What was asked, what failed, and where the strict and the published patterns differ."""
-    rows: list[list[Cell]] = [
-        [model, str(cells["strict"]), str(cells["published"]), cells["answers"]]
-        for model in shown.models
-        for cells in sorted(shown.cells("readings", model), key=lambda cells: (cells["strict"], cells["published"]))
-        if cells["strict"] != cells["published"]
-    ]
-    heads = [Column("Model"), Column("Strict"), Column("Published"), Column("Answers", "count")]
-    differ: Exhibit = Table("Answers on which the two readings differ", heads, rows) if rows else Prose(_SAME)
+    """Numbers of answers and failures, the forms in which answers name letters, and answers on which readings
+    differ."""
     used = _USED[str(shown.analysis.counts["how"][0]["reading"])]
-    return Section("readings", "Answers and failures", [*shown.tables(_ANSWERS), differ, Method(_PATTERNS + used)])
+    parts = [*shown.tables(_ANSWERS), *_forms(shown), _differing(shown), Method(_PATTERNS + used)]
+    return Section("readings", "Answers and failures", parts)
+
+
+def _forms(shown: Shown) -> Iterator[Table]:
+    """Numbers of answers by the form in which they name a letter, if the runs recorded forms."""
+    if found := shown.analysis.counts.get("forms"):
+        counted = {(str(cells["form"]), str(cells["model"])): int(str(cells["answers"])) for cells in found}
+        heads = [Column("Form"), *(Column(model, "count") for model in shown.models)]
+        forms = [form for form in FORMS if any((form, model) in counted for model in shown.models)]
+        rows: list[list[Cell]] = [
+            [_FORM_WORDS[form], *(counted.get((form, model), 0) for model in shown.models)] for form in forms
+        ]
+        yield Table(
+            "Forms of answers", heads, rows, note="By the common reading. In the examples, A stands for A or B."
+        )
+
+
+def _differing(shown: Shown) -> Exhibit:
+    """The numbers of answers to which the readings give different stances."""
+    has_common = bool(shown.analysis.counts.get("common_readings"))
+    table = "common_readings" if has_common else "readings"
+    names = [*(["common"] if has_common else []), "strict", "published"]
+    rows: list[list[Cell]] = [
+        [model, *(str(cells[name]) for name in names), cells["answers"]]
+        for model in shown.models
+        for cells in sorted(shown.cells(table, model), key=lambda cells: [str(cells[name]) for name in names])
+        if len({cells[name] for name in names}) > 1
+    ]
+    if not rows:
+        return Prose(_ALL_SAME if has_common else _SAME)
+    heads = [Column("Model"), *(Column(name.capitalize()) for name in names), Column("Answers", "count")]
+    return Table(f"Answers on which the {'three' if has_common else 'two'} readings differ", heads, rows)

@@ -1,1 +1,1 @@
-"""The six paraphrases of an issue: how a model makes them, how they are recognised, and whether they are neutral."""
+"""The six paraphrases of an issue: writing them with a model, recognising templates, and checking neutrality."""

@@ -1,6 +1,5 @@
-"""Checking items: judges say whether each paraphrase is neutral and which side answering A supports.
-
-The analysis counts what they say, and how far they agree.
+"""A check of issues: judges label how neutral each paraphrase is, and which side answering A supports. The analysis
+counts these labels and computes the judges' agreement.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from overton.judging import cohen_kappa, fleiss_kappa, parse_json, schema_of, sh
 from overton.statistics import Estimate
 from overton.studies.asking import as_it_came
 from overton.studies.judge_checks.consistency import READINGS
-from overton.studies.judge_checks.controls import ControlText, Tried, control_exhibits, count_right
+from overton.studies.judge_checks.control_texts import ControlText
+from overton.studies.judge_checks.controls import Tried, control_exhibits, count_right
 from overton.studies.measurement import How, Measuring
 from overton.studies.null_conditions import Null
 from overton.studies.numbers import sentence
@@ -48,15 +48,16 @@ if TYPE_CHECKING:
 
 Label = Literal["neutral", "favors pro", "favors con"]
 CONTROLS = "controls"
-"""The null of an audit: prompts that are clearly not neutral."""
+"""The name of an audit's null condition, whose prompts are clearly not neutral."""
 
 
 class JudgeSummary(msgspec.Struct, frozen=True):
-    """One judge. The shares are of its readable verdicts, with Wilson intervals clustered by issue.
+    """One judge's results. Proportions refer to readable verdicts and have Wilson intervals clustered by issue.
 
-    `verdicts` counts the readable ones by label; `repaired`, `asked_again`, `invalid`, `refused` and `failed` count
-    records. `orientation` is the share in which A supports the side that the item states. `itself` is its agreement
-    with itself when asked again with the verdicts listed in another order; None if it was not.
+    `verdicts` counts readable verdicts by label; `repaired`, `asked_again`, `invalid`, `refused` and `failed` count
+    records. `orientation` is the proportion of verdicts according to which A supports the side that the issue states.
+    `itself` is the judge's agreement with its own second labels, for which the prompt names the verdicts in another
+    order; None if the judge labelled only once.
     """
 
     judge: str
@@ -73,7 +74,8 @@ class JudgeSummary(msgspec.Struct, frozen=True):
 
 
 class PairAgreement(msgspec.Struct, frozen=True):
-    """Two judges on the paraphrases that both could judge: the share of equal verdicts, and Cohen's kappa."""
+    """The agreement of two judges on the paraphrases that both judged: the proportion of equal verdicts, and Cohen's
+    kappa."""
 
     first: str
     second: str
@@ -82,7 +84,8 @@ class PairAgreement(msgspec.Struct, frozen=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """A paraphrase that a judge objects to: `says` is its verdict, or the side it takes A to support."""
+    """A judge's objection to a paraphrase. `says` is the judge's verdict, or the judge's label for the side that A
+    supports. `stated` is the expected verdict or label."""
 
     issue: str
     template: int
@@ -93,11 +96,11 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """The judges' verdicts on a dataset's neutrality, and how far they agree.
+    """The judges' verdicts on a dataset's neutrality, and their agreement.
 
-    `fleiss` is Fleiss' kappa on the paraphrases that all could judge, None with fewer than three judges. `controls`
-    are the judges on prompts that are not neutral, if these were asked.
-    `not_neutral` and `orientation_disagreements` list every objection, by issue, template and judge.
+    `fleiss` is Fleiss' kappa on the paraphrases that all judges labelled; None with fewer than three judges. `controls`
+    are the judges' results on prompts that are not neutral; empty if the run has no controls. `not_neutral` and
+    `orientation_disagreements` list every objection, by issue, template and judge.
     """
 
     judges: list[JudgeSummary]
@@ -109,11 +112,12 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 _CONTROL = "not neutral {}"
-"""The name of a control, by its number in the list."""
+"""Template for a control's name, with its number in the list."""
 
 
 def controls() -> list[ControlText]:
-    """Prompts that the paper calls not neutral (appendix A). It does not say whom they favour, so either is right."""
+    """Prompts that the paper calls not neutral (appendix A). The paper does not state which side they favour, so both
+    sides count as correct."""
     right = tuple(label for label in get_args(Label) if label != "neutral")
     texts = prompts.load("nulls")["controls"]["not_neutral"]
     return [
@@ -128,7 +132,7 @@ def controls() -> list[ControlText]:
 
 
 class ParaphraseAuditOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """Every paraphrase is judged once by each judge, and a share of them a second time."""
+    """Options of the audit. Each judge labels every paraphrase once, and a sample of them a second time."""
 
     retest: Retest = RETEST
 
@@ -145,21 +149,23 @@ class ParaphraseTrial(Trial, frozen=True):
 
 
 class ParaphraseVerdict(msgspec.Struct, frozen=True):
-    """What one judge says of one paraphrase. In a run's records the column `model`, the judge, comes before these.
+    """One judge's verdict on one paraphrase. In a run's records the column `model`, which names the judge, precedes
+    these columns.
 
     trial, issue  the trial's name and the issue's id
     template      1 to 6
-    orientation   the side of A that the item states
-    verdict       'neutral', 'favors pro' or 'favors con'; None without a readable verdict, as are the next two
+    orientation   the side that A supports according to the issue
+    verdict       'neutral', 'favors pro' or 'favors con'. `verdict`, `fair` and `a_supports` are None
+                  without a readable reply
     fair          whether both positions are stated fairly
-    a_supports    the side that answering A supports, as the judge reads it, or 'unclear'
-    reason        the judge's sentence
-    reading       'as is', 'repaired' or 'invalid': how the last reply was read; None if the call failed
+    a_supports    the side that answering A supports according to the judge, or 'unclear'
+    reason        the judge's reason, in a sentence
+    reading       how the last reply was read ('as is', 'repaired' or 'invalid'), or None if the call failed
     attempts      1, or 2 if the first reply could not be read
     refused       the endpoint flagged the last reply as a refusal
-    failure       why the call failed for good, None if it did not
-    judged_again  whether the judge was asked again, with its labels in another order
-    verdict_again the verdict then; None as for `verdict`, and if not asked again
+    failure       why the call failed permanently, None if it did not
+    judged_again  whether the judge labelled the paraphrase again, with the labels in another order
+    verdict_again the second verdict; None if it is not readable, or without a second request
     """
 
     trial: str
@@ -179,7 +185,8 @@ class ParaphraseVerdict(msgspec.Struct, frozen=True):
 
 
 class _Judgement(msgspec.Struct, frozen=True):
-    """The JSON that a judge is asked for; the reason comes first, so that it is not made up for the verdict."""
+    """The judge's reply in JSON. The reason comes first, so that the judge does not make up a reason for a given
+    verdict."""
 
     reason: str
     verdict: Label
@@ -199,7 +206,7 @@ def _material(question: str, paraphrase: str, positions: tuple[str | None, str |
 
 
 def _ask_verdict(material: Material, order: Order) -> tuple[JudgePrompt[_Judgement]]:
-    """All three things about a paraphrase; verdicts are named in this order."""
+    """The prompt that asks for all three labels of a paraphrase. It names the verdicts in the given order."""
     if material["pro"] is None or material["con"] is None:
         sides = prompts.fill("audit.sides_unknown")
     else:
@@ -210,7 +217,7 @@ def _ask_verdict(material: Material, order: Order) -> tuple[JudgePrompt[_Judgeme
 
 
 def _rows(key: str, results: Results) -> pl.DataFrame:
-    """Each paraphrase with the judge's label; those of one issue are alike."""
+    """One row per paraphrase and judge, with the judge's label. Paraphrases of one issue form a group."""
     import polars as pl
 
     fair, unfair = map(pl.lit, _FAIR)
@@ -240,7 +247,7 @@ def _materials(results: Results, rows: pl.DataFrame) -> list[Material]:
 
 
 def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the texts that the judge read; a position that no issue names is ''."""
+    """The rows with the texts that the judge read. A position is '' if the issue does not name it."""
     import polars as pl
 
     shown = _materials(results, rows)
@@ -249,7 +256,7 @@ def _texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _asked(number: int) -> str:
-    """One of the three things, in the judge's own words."""
+    """The words in which the judge's prompt asks for one of the three labels."""
     start = f"{number}. "
     lines = str(prompts.load("audit")["ask"]).splitlines()
     return next(line.removeprefix(start) for line in lines if line.startswith(start))
@@ -258,7 +265,7 @@ def _asked(number: int) -> str:
 def _question(
     key: str, number: int, meanings: Mapping[str, str], label: Callable[[_Judgement], str]
 ) -> Question[_Judgement]:
-    """One label of a paraphrase: all three are read from the same reply."""
+    """The question for one of a paraphrase's three labels. One reply of the judge has all three."""
     return Question(
         key=key,
         labels=tuple(meanings),
@@ -285,7 +292,7 @@ VERDICT = replace(
     columns={"verdict": "verdict_again"},
     repeated="judged_again",
 )
-"""Whether a paraphrase is neutral."""
+"""The question whether a paraphrase is neutral."""
 
 QUESTIONS = Questions(
     (
@@ -328,8 +335,8 @@ def _trials(issues: Sequence[Issue], options: ParaphraseAuditOptions, seed: int)
 
 
 def _controls(issues: Sequence[Issue], options: Any, seed: int) -> Iterator[ParaphraseTrial]:
-    """Prompts that the paper calls not neutral, once per run; they are filed under the first issue, about which they
-    say nothing."""
+    """Trials with prompts that the paper calls not neutral, once per run. They are stored under the first issue, but
+    have nothing to do with it."""
     for issue in issues[:1]:
         for number, control in enumerate(controls(), 1):
             text = control.material["paraphrase"]
@@ -346,7 +353,8 @@ def _controls(issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Para
 
 
 def _positions(issue: Issue) -> tuple[str | None, str | None]:
-    """The issue's positions, or those that its paraphrases name."""
+    """The issue's pro and con positions. If it has none, the positions that its paraphrases name; None if they name
+    none."""
     if issue.pro and issue.con:
         return issue.pro, issue.con
     named = recognise_all([paraphrase.text for paraphrase in issue.paraphrases])
@@ -354,7 +362,8 @@ def _positions(issue: Issue) -> tuple[str | None, str | None]:
 
 
 async def _conduct(trial: ParaphraseTrial, ask: Ask) -> list[ParaphraseVerdict]:
-    """Ask for the verdict as JSON; if it cannot be read, say why and ask once more."""
+    """Ask for the verdict as JSON. If the reply cannot be read, state the reason and ask once more. Ask for a second
+    verdict if the trial is in the sample for repeated labels."""
     material = _material(trial.question, trial.paraphrase.text, (trial.pro, trial.con))
     (first,) = await QUESTIONS.ask_about(ask, [(VERDICT, material, OWN)], "judge")
     verdict = _verdict(trial, first)
@@ -385,7 +394,7 @@ def _verdict(trial: ParaphraseTrial, answer: JudgeAnswer[_Judgement]) -> Paraphr
 
 
 def _tried(rows: pl.DataFrame, level: float) -> tuple[Tried, ...]:
-    """How many controls each judge got right, from the records of the null condition."""
+    """The number of controls that each judge labelled correctly, from the null condition's records."""
     import polars as pl
 
     names, reading = pl.format(_CONTROL, "template"), pl.lit(READINGS[0])
@@ -394,7 +403,8 @@ def _tried(rows: pl.DataFrame, level: float) -> tuple[Tried, ...]:
 
 
 def agreement(records: pl.DataFrame) -> Agreement:
-    """Sum up an audit's records: the columns of `ParaphraseVerdict`, and `model`, the judge."""
+    """Summarise an audit's records. They have the columns of `ParaphraseVerdict`, and `model`, which names the
+    judge."""
     rows = records.sort("model", "issue", "template").to_dicts()
     by_judge: dict[str, list[dict[str, Any]]] = {}
     verdicts: dict[str, dict[tuple[str, int], str]] = {}
@@ -436,7 +446,8 @@ _Verdicts = Mapping[str, Mapping[tuple[str, int], str]]
 
 
 def _shared(verdicts: _Verdicts) -> tuple[list[list[str]], list[str]]:
-    """The verdicts `[judge][paraphrase]` on the paraphrases that all could judge, and their issues."""
+    """The verdicts `[judge][paraphrase]` on the paraphrases with readable verdicts from all judges, and these
+    paraphrases' issues."""
     keys = sorted(set.intersection(*map(set, verdicts.values())))
     return [[own[key] for key in keys] for own in verdicts.values()], [issue for issue, _ in keys]
 
@@ -448,7 +459,7 @@ def _pair(judge: str, other: str, verdicts: _Verdicts) -> PairAgreement:
 
 
 def _remarks(rows: Sequence[dict[str, Any]], column: str, stated: Callable[[dict[str, Any]], str]) -> list[Remark]:
-    """Every row whose `column` is not what is `stated`."""
+    """An objection for every row whose `column` differs from the value that `stated` returns."""
     remarks = [
         Remark(row["issue"], row["template"], row["model"], row[column], stated(row), row["reason"])
         for row in rows
@@ -458,7 +469,7 @@ def _remarks(rows: Sequence[dict[str, Any]], column: str, stated: Callable[[dict
 
 
 def agreement_tables(found: Agreement) -> list[Table]:
-    """The judges, each pair of them, and every paraphrase that one of them does not consider neutral."""
+    """The report's tables. Their rows are judges, pairs of judges, and judgements that a paraphrase is not neutral."""
     tables = (_judges_table(found), _pairs_table(found), _objections_table(found))
     return [table for table in tables if table.rows]
 
@@ -476,7 +487,7 @@ def _judges_table(found: Agreement) -> Table:
         for judge in found.judges
         for line in self_agreement_lines({"verdict": judge.itself} if judge.itself else {})
     )
-    note = " ".join(["Shares of readable verdicts.", *said])
+    note = " ".join(["Shares are of readable verdicts.", *said])
     return Table("Neutrality of the paraphrases, by judge", columns, rows, note=note, summary=True)
 
 
@@ -515,7 +526,7 @@ MEASURING: Measuring[Agreement, Any] = Measuring(
     table=lambda table, how: agreement(table.frame()),
     sections=_sections,
     exhibits=lambda results, analysis, how: Exhibits(
-        "Whether judges find the paraphrases of issues neutral, and how far the judges agree.",
+        "Whether judges find the paraphrases of issues neutral, and how well the judges agree.",
         _sections(analysis),
         trials=None,
     ),
@@ -525,7 +536,13 @@ STUDY: Study[Issue, ParaphraseAuditOptions, ParaphraseVerdict, Any] = Study(
     name="audit",
     title="Neutrality of paraphrases",
     question="Are the paraphrases of issues neutral, and do judges agree on that?",
-    roles=(Role("judge", "Model that judges; several show how far judges agree", judges=True),),
+    roles=(
+        Role(
+            "judge",
+            "Model that labels the paraphrases; with several, the report shows how well they agree",
+            judges=True,
+        ),
+    ),
     items=PHRASED,
     measuring=MEASURING,
     options=ParaphraseAuditOptions,
@@ -544,4 +561,4 @@ STUDY: Study[Issue, ParaphraseAuditOptions, ParaphraseVerdict, Any] = Study(
         ),
     ),
 )
-"""Every paraphrase judged by each judge; `agreement` sums up the records."""
+"""The study in which each judge labels every paraphrase. `agreement` summarises its records."""

@@ -1,4 +1,5 @@
-"""Making items: a writer puts an issue's question into the six neutral templates (section 5.1, appendix C)."""
+"""Writing paraphrases: a model, the writer, puts an issue's question into the six neutral templates (section 5.1,
+appendix C)."""
 
 from __future__ import annotations
 
@@ -23,17 +24,17 @@ from overton.studies.options import Option, StudyOptions
 from overton.studies.study import Dataset, Role, Study
 
 ATTEMPTS = 3
-"""An unusable reply is retried twice, with a note of what was wrong with it."""
+"""The most replies requested. After an unusable reply, Overton asks again and states what is wrong."""
 
 
 class RephraseOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """Which issues get paraphrases."""
+    """Options that choose the issues to rephrase."""
 
     again: Annotated[bool, Option("Also rephrase issues that already have paraphrases", extends=True)] = False
 
 
 class RephraseTrial(Trial, frozen=True):
-    """One issue's question."""
+    """The task to rephrase one issue's question."""
 
     question: str
 
@@ -42,13 +43,14 @@ class Rephrasing(msgspec.Struct, frozen=True):
     """One issue's paraphrases.
 
     trial, issue  the trial's name and the issue's id
-    status        'written'; 'invalid' if the last reply still had the wrong form; 'failed' if a call failed
-    attempts      how many replies were asked for, 1 to 3
-    corrections   how many labels contradicted the paraphrase's own wording: the orientation then follows the wording
-    reworded      how many paraphrases swap A and B as appendix C's example of template 4 does
-    paraphrases   six in the order of the templates, or none
+    status        'written', 'invalid' if the last reply still had the wrong format, or 'failed' if a call failed
+    attempts      number of replies requested, 1 to 3
+    corrections   number of the writer's labels that contradicted the paraphrase's wording. The orientation then follows
+                  the wording
+    reworded      number of paraphrases that swap A and B, as appendix C's example of template 4 does
+    paraphrases   six in the order of the templates, or an empty tuple
     pro, con      the two positions as the paraphrases word them, None without paraphrases
-    problem       what was wrong, None if written
+    problem       the reason for missing paraphrases; None if they were written
     """
 
     trial: str
@@ -71,9 +73,9 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 _Six = list[tuple[TemplateMatch, str, Side]]
-"""Each paraphrase as it was recognised, its text, and the label that came with it."""
+"""For each paraphrase, its recognised parts, its text, and the writer's label for the side of A."""
 
-# Written by hand, since an orientation is read as any text but requested as one of two words, without a type.
+# This schema is written by hand, because it allows only two words as the orientation, while `_Entry` accepts any text.
 _ENTRY = object_schema(question={"type": "string"}, orientation={"enum": ["pro", "con"]})
 FORM = Form(schema={"type": "array", "minItems": 6, "maxItems": 6, "items": _ENTRY})
 
@@ -85,7 +87,7 @@ def _trials(issues: Sequence[Issue], options: RephraseOptions, seed: int) -> Ite
 
 
 async def _conduct(trial: RephraseTrial, ask: Ask) -> list[Rephrasing]:
-    """Ask for the six paraphrases; if a reply is unusable, say why and ask again."""
+    """Ask for the six paraphrases. If a reply is unusable, state the reason and ask again."""
     answered = await ask_until_read(
         ask,
         "writer",
@@ -104,7 +106,7 @@ async def _conduct(trial: RephraseTrial, ask: Ask) -> list[Rephrasing]:
 
 
 def _read(reply: Reply) -> Reading[_Six]:
-    """The six paraphrases in the order of the templates."""
+    """Read the six paraphrases from a reply, in the order of the templates."""
     reading = parse_json(reply.text, list[_Entry])
     if reading.value is None:
         raise UnreadableReply(reading.problem)
@@ -148,7 +150,8 @@ def _written(trial: RephraseTrial, attempts: int, six: _Six) -> Rephrasing:
 
 
 def _recognised(entries: Sequence[tuple[str, Side]]) -> list[TemplateMatch]:
-    """The parts of each paraphrase; its label decides which position is which only if no wording does."""
+    """The recognised parts of each paraphrase. Its label decides which position is pro only if the wordings do not show
+    it."""
     found = recognise_all([text for text, _ in entries])
     for number, match in enumerate(found, 1):
         if match is None:
@@ -167,7 +170,7 @@ def _check_mirrored(match: TemplateMatch, other: TemplateMatch) -> None:
 
 
 def with_paraphrases(issues: Sequence[Issue], records: Iterable[Rephrasing]) -> list[Issue]:
-    """The dataset: `issues` with the paraphrases in `records`, and with their positions if none were known.
+    """The dataset: `issues` with the paraphrases in `records`. Positions that an issue lacks come from its paraphrases.
 
     Issues without a written record are returned unchanged.
     """
@@ -182,14 +185,14 @@ def _fill_paraphrases(issue: Issue, record: Rephrasing) -> Issue:
 
 
 def _summary(records: Sequence[Rephrasing]) -> Iterator[str]:
-    """How many issues have paraphrases now, and why each of the others has none."""
+    """Lines that state how many issues were rephrased, and why each other issue was not."""
     written = sum(record.status == "written" for record in records)
     yield f"{written} of {len(records)} issues rephrased."
     for record in records:
         if record.status != "written":
             yield f"{record.issue}: {record.status} after {record.attempts} replies: {record.problem}"
     if written < len(records):
-        yield "'overton items fill-templates' makes paraphrases without a model."
+        yield "'overton items fill-templates' writes paraphrases without a model."
 
 
 STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
@@ -211,4 +214,4 @@ STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     conduct=_conduct,
     prompts=lambda: prompts.texts("rephrase"),
 )
-"""Six neutral paraphrases per issue; `with_paraphrases` makes the dataset from its records."""
+"""The study that writes six neutral paraphrases per issue. `with_paraphrases` turns its records into the dataset."""

@@ -11,23 +11,22 @@ from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Paraphrase, Side
 
 TEMPLATE_FAMILIES = ((1, 4), (2, 5), (3, 6))
-"""Mirrored pairs: the same words, with the positions in the opposite order."""
+"""Mirrored pairs of templates: they have the same words, with the positions in the opposite order."""
 
 _ORIENTATIONS: dict[int, Side] = {1: "pro", 2: "pro", 3: "pro", 4: "pro", 5: "con", 6: "con"}
 
 
 def orientation_of(template: int) -> Side:
-    """The side that answering A supports in templates 1 to 6. In four of the six it is pro: template 4 names the con
-    position first, but by its wording A is still the position in favor.
-    """
+    """The side that answering A supports in a template (1 to 6). It is pro in four of the six templates, because
+    template 4 names the con position first, but still makes A the position in favor."""
     return _ORIENTATIONS[template]
 
 
 def render_templates(issue_phrase: str, pro: str, con: str) -> tuple[Paraphrase, ...]:
-    """The six paraphrases of an issue, as appendix B words them, positions in quotation marks.
+    """The six paraphrases of an issue in the words of appendix B, with positions in quotation marks.
 
     `issue_phrase` names the issue without taking a side ('running city buses all night'); `pro` and `con` are its
-    positions as sentences. Closing full stops are dropped, since the templates bring their own.
+    positions as sentences. Closing full stops are dropped, because the templates have their own.
     """
     issue, pro, con = (_tidy(text).rstrip(".") for text in (issue_phrase, pro, con))
     places = {
@@ -44,10 +43,11 @@ def render_templates(issue_phrase: str, pro: str, con: str) -> tuple[Paraphrase,
 class TemplateMatch(msgspec.Struct, frozen=True):
     """The parts of a text that follows a template.
 
-    `family` is the first number of its pair (1, 2 or 3); `first` and `second` are the positions in the order named.
-    `pro_first` and `a_is` say which position is the pro one and which side A supports, if known: family 1 says so in
-    its wording, the others only by the positions. `a_is_first` is whether A supports the position named first.
-    `reworded` is True for family 1 with A and B swapped, as in appendix C's example of template 4.
+    `family` (1, 2 or 3) is the lower of the two template numbers in the mirrored pair. `first` and `second` are the
+    positions in the order in which the text names them. `a_is_first` is whether A supports the position named first.
+    `pro_first` is whether the pro position is named first, None if unknown. The wording of family 1 shows this; in the
+    other families it follows from the issue's positions. `reworded` is True for family 1 with A and B swapped, as in
+    appendix C's example of template 4.
     """
 
     family: int
@@ -67,7 +67,7 @@ class TemplateMatch(msgspec.Struct, frozen=True):
 
     @property
     def template(self) -> int | None:
-        """The template's number, 1 to 6, None if it is unknown which position is which."""
+        """The template's number, 1 to 6; None if it is unknown which position is pro."""
         return None if self.pro_first is None else self.family if self.pro_first else self.family + 3
 
     @property
@@ -81,7 +81,7 @@ class TemplateMatch(msgspec.Struct, frozen=True):
         return None if self.pro_first is None else self.second if self.pro_first else self.first
 
     def with_positions(self, pro: str, con: str) -> TemplateMatch:
-        """The same, with the sides known from the positions `pro` and `con` if its own wording does not say."""
+        """The match. If `pro_first` was unknown and the text's positions are `pro` and `con`, it is filled in."""
         if self.pro_first is not None:
             return self
         if same_words(self.first, pro) and same_words(self.second, con):
@@ -91,14 +91,14 @@ class TemplateMatch(msgspec.Struct, frozen=True):
         return self
 
     def with_orientation(self, a_is: Side) -> TemplateMatch:
-        """The same, with the sides known from that of A if nothing else says."""
+        """The match. If `pro_first` was unknown, it is filled in from the side that A supports."""
         if self.pro_first is not None:
             return self
         return msgspec.structs.replace(self, pro_first=(a_is == "pro") == self.a_is_first)
 
 
-# Quotation marks around positions may be of any kind or missing; with them a position can contain anything, without
-# them it starts with a capital or a digit. In each family the first pattern that fits decides.
+# Quotation marks around positions may be of any kind, or missing. A position in quotation marks can contain anything;
+# otherwise it must start with a capital or a digit. In each family, the first pattern that fits decides.
 _QUOTED = "[\"“'‘](?P<{name}>.+?)\\.?[\"”'’]"
 _BARE = "(?P<{name}>[A-Z0-9].*?)"
 _FAMILIES = {
@@ -122,10 +122,11 @@ _LONGEST = 2_000
 
 
 def recognise(text: str) -> TemplateMatch | None:
-    """The template that `text` follows and its parts; None if it follows none.
+    """The parts of a text that follows a template; None if it follows none.
 
-    Spaces and quotation marks may differ, 'on' and 'of' before the issue are optional, and a full stop may precede a
-    closing quotation mark; all other words must be the template's. Texts of more than 2,000 characters follow none.
+    Spaces and quotation marks may differ from the template. The words 'on' and 'of' before the issue are optional, and
+    a full stop may precede a closing quotation mark. All other words must be those of the template. Texts of more than
+    2,000 characters are never recognised.
     """
     tidy = _tidy(text)
     if len(tidy) > _LONGEST:
@@ -140,7 +141,8 @@ def recognise(text: str) -> TemplateMatch | None:
 
 
 def recognise_all(texts: Sequence[str], pro: str | None = None, con: str | None = None) -> list[TemplateMatch | None]:
-    """Each text recognised; positions, as given or as a text of family 1 names them, give the sides of the others."""
+    """The parts of each text; None for a text that follows no template. Texts of family 1 name their sides. In other
+    texts, sides are recognised by the given positions, or by the positions in a text of family 1."""
     found = [recognise(text) for text in texts]
     naming = next((match for match in found if match is not None and match.pro is not None), None)
     known = [(pro, con)] if pro and con else []
@@ -156,7 +158,7 @@ def same_words(first: str, second: str) -> bool:
 
 
 def _in_favor(match: re.Match[str]) -> TemplateMatch | None:
-    """A text of family 1, unless it calls both positions, or both letters, the same."""
+    """The parts of a text of family 1. None if it gives both positions, or both letters, the same side."""
     if match["named"] == match["other"] or match["a"] == match["b"]:
         return None
     pro_first, a_is_pro = match["named"] == "in favor", match["a"] == "in favor"

@@ -1,4 +1,4 @@
-"""Every word that a model reads in this study, as data with its source."""
+"""All texts of this study that models read, stored as data with their sources."""
 
 from overton.studies.prompts import Prompts
 
@@ -6,7 +6,7 @@ __all__ = ["PROMPTS", "fill", "load", "texts"]
 
 PROMPTS = Prompts(
     __name__,
-    # The paper's texts are kept as printed, and the texts around them use the same marks.
+    # The paper's texts are kept as printed. Overton's own texts use the same marks for placeholders.
     marks={
         "audit": ["{name}"],
         "evidence": ["{name}"],

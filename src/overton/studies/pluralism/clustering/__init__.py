@@ -1,4 +1,4 @@
-"""Ways to put opinions into clusters, behind one interface: `await clustering(thread, opinions, ask, draw)`."""
+"""Methods for clustering opinions, with one interface: `await clustering(opinions, writer)`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from overton.studies.pluralism.clustering.parts import Clustering
 from overton.studies.pluralism.clustering.topicgpt import TopicGPT
 
 Method = Literal["algorithm-1", "single-shot", "goalex", "topicgpt", "instruct-lf", "dbscan", "hdbscan"]
-"""The names of the clusterings; 'algorithm-1' is the paper's own."""
+"""The names of the clustering methods; 'algorithm-1' is the paper's own method."""
 
 METHODS: tuple[Method, ...] = get_args(Method)
 
 EMBEDDING: tuple[Method, ...] = ("instruct-lf", "dbscan", "hdbscan")
-"""Those that also ask an embedder."""
+"""Methods that also ask an embedder."""
 
 
 def clustering_named(method: Method, *, alpha: float = 0.2, distance: float = 0.6, least: int = 2) -> Clustering:
-    """The clustering of that name. `alpha` is algorithm 1's, `distance` DBSCAN's, `least` that of both density ones."""
+    """The clustering method of that name. `alpha` belongs to algorithm 1, `distance` to DBSCAN, and `least` to both
+    density methods."""
     known: dict[Method, Clustering] = {
         "algorithm-1": Online(alpha),
         "single-shot": SingleShot(),

@@ -23,18 +23,20 @@ ROLE = "embedder"
 """The role of the answerer that turns texts into vectors."""
 
 BATCH = 256
-"""Texts in one call."""
+"""The maximum number of texts in one call."""
 
 _ROWS = msgspec.json.Decoder(list[list[float]]).decode
 
 
 async def embed(ask: Ask, texts: Sequence[str]) -> NDArray[Any]:
-    """The texts' vectors, `[text, dimension]`, each of length 1 (or 0 if the embedder has nothing to say about it).
+    """The texts' vectors, `[text, dimension]`. Each has length 1, or length 0 if the embedder has no vector for the
+    text.
 
-    A call's one message is a JSON array of texts; its reply is a JSON array of as many arrays of numbers.
+    Each call has one message, a JSON array of texts. The reply is a JSON array that has one array of numbers for each
+    text.
 
     Raises:
-        CallFailed: a call failed for good, or its reply is not of this form.
+        CallFailed: a call failed permanently, or its reply has another format.
     """
     import numpy as np
 
@@ -61,10 +63,10 @@ def _rows(reply: Reply, count: int) -> list[list[float]]:
     try:
         rows = decode_json(reply.text, _ROWS)
     except Unreadable as error:
-        raise CallFailed("malformed", f"the embedder's reply does not hold vectors: {error}") from error
+        raise CallFailed("malformed", f"the embedder's reply contains no vectors: {error}") from error
     if len(rows) != count or not all(isfinite(value) for row in rows for value in row):
         raise CallFailed(
-            "malformed", f"the embedder's reply holds {len(rows)} vectors for {count} texts, or infinities"
+            "malformed", f"the embedder's reply has {len(rows)} vectors for {count} texts, or infinite values"
         )
     return rows
 
@@ -73,9 +75,9 @@ def _rows(reply: Reply, count: int) -> list[list[float]]:
 class Density:
     """Density clustering of the opinions' vectors, each cluster summarised with prompt 9.
 
-    `distance` is DBSCAN's radius in cosine distance, 0 to 2; the default fits wordllama, whose paraphrases lie about
-    0.5 apart. A cluster has at least `least` opinions. What a method leaves as noise is a cluster of its own, and
-    counted: one person's view is a view, too.
+    `distance` is DBSCAN's radius in cosine distance, 0 to 2. The default suits wordllama, in which paraphrases are
+    about 0.5 apart. A cluster has at least `least` opinions. Each opinion that a method treats as noise becomes a
+    separate cluster, because the view of a single person is also a viewpoint. Such opinions are counted.
 
     Raises MissingExtra if scikit-learn is not installed.
     """
@@ -114,12 +116,12 @@ class _Properties(msgspec.Struct):
 
 @dataclass(frozen=True)
 class InstructLF:
-    """Properties that matter to the goal are proposed for each opinion, an embedder says how well each property fits
-    each opinion, properties that fit the same opinions form one factor, and each opinion belongs to the factor that
-    fits it best. Factors are summarised with prompt 9.
+    """For each opinion, the writer proposes properties that matter to the goal. An embedder then tells how well each
+    property fits each opinion. Properties that fit the same opinions form one factor, and each opinion belongs to the
+    factor that fits it best. Factors are summarised with prompt 9.
 
-    At most `most` properties are taken per opinion; properties belong together if their average correlation over
-    opinions is at least `correlation`. Opinions without a property are assigned as well.
+    At most `most` properties per opinion are used. Properties form one factor if their average correlation over
+    opinions is at least `correlation`. Opinions for which the writer proposed no property are assigned as well.
     """
 
     most: int = 3
@@ -148,10 +150,11 @@ class InstructLF:
 
 
 def factors(fits: NDArray[Any], correlation: float) -> list[int]:
-    """The factor of each opinion, numbered in order of first occurrence, from `fits[opinion, property]`.
+    """Compute each opinion's factor from `fits[opinion, property]`. Factors are numbered in order of first occurrence.
 
-    Properties are joined by average linkage of one minus their correlation over opinions; a factor's score for an
-    opinion is the mean of its properties' fits, each standardised over opinions.
+    Properties are joined by average linkage, with 1 minus their correlation over opinions as the distance. Each
+    property's fits are standardised over opinions. A factor's score for an opinion is the mean standardised fit of the
+    factor's properties.
     """
     import numpy as np
     from scipy.cluster.hierarchy import fcluster, linkage

@@ -33,7 +33,7 @@ class _Supported(msgspec.Struct):
 
 @dataclass
 class _Candidates:
-    """Viewpoints proposed so far, and which of them each opinion supports, the best fit first."""
+    """Viewpoints proposed so far; and for each opinion, the viewpoints that it supports, the best fit first."""
 
     texts: list[str] = field(default_factory=list)
     supports: list[list[int]] = field(default_factory=list)
@@ -41,13 +41,13 @@ class _Candidates:
 
 @dataclass(frozen=True)
 class GoalEx:
-    """Viewpoints are proposed from batches of opinions, the writer says which of them every opinion supports, and those
-    viewpoints are selected that cover opinions best with least overlap; then again for what is not covered, `rounds` in
-    all.
+    """The writer proposes viewpoints from batches of opinions, and names those that each opinion supports. Then GoalEx
+    selects the viewpoints that cover the opinions best with the least overlap. Uncovered opinions go through the same
+    steps again, for `rounds` rounds in all.
 
-    While GoalEx is given the number of clusters, here each selected viewpoint costs `cost` of an uncovered opinion. An
-    opinion that supports several selected viewpoints is in the one named first; one that supports none is a cluster of
-    its own, summarised by its own words.
+    The original GoalEx needs the number of clusters in advance. Here, instead, each selected viewpoint costs as much as
+    `cost` uncovered opinions. An opinion that supports several selected viewpoints belongs to the first one named. An
+    opinion that supports none of them becomes a separate cluster, summarised by its own words.
     """
 
     batch: int = 40
@@ -73,7 +73,7 @@ class GoalEx:
         return Clustered(_committed(texts, found, chosen, uncovered), writer.counts)
 
     async def _propose(self, texts: Sequence[str], writer: Writer) -> list[str]:
-        """Viewpoints for these opinions, each once."""
+        """Distinct viewpoints for these opinions."""
         form = list_form("viewpoints", {"type": "string"}, 1, self.most)
         batches = [texts[start : start + self.batch] for start in range(0, len(texts), self.batch)]
         listed = ["\n".join(f"- {text}" for text in batch) for batch in batches]
@@ -112,10 +112,11 @@ async def _assign(texts: Sequence[str], new: Sequence[str], found: _Candidates, 
 
 
 def select(supports: Sequence[Sequence[int]], candidates: int, *, overlap: float, cost: float) -> set[int]:
-    """The candidates that cover best: least uncovered opinions + `overlap` per repeated cover + `cost` per candidate.
+    """The candidates that cover opinions best. They have the least total cost: 1 for each uncovered opinion, `overlap`
+    for each time that an opinion is covered again, and `cost` for each candidate.
 
-    `supports` has the candidates (from 0) that each opinion supports. Exact, as GoalEx selects by integer linear
-    programming (its section 3.3); among equally good selections, one of earlier candidates.
+    `supports` has the candidates (from 0) that each opinion supports. The solution is exact, as in GoalEx, which uses
+    integer linear programming (its section 3.3). Among equally good selections, one with earlier candidates wins.
     """
     import numpy as np
     from scipy.optimize import Bounds, milp
@@ -123,7 +124,7 @@ def select(supports: Sequence[Sequence[int]], candidates: int, *, overlap: float
     count = len(supports)
     if not candidates or not any(supports):
         return set()
-    ties = 0.01 * np.arange(candidates) / candidates**2  # in all less than any difference that counts
+    ties = 0.01 * np.arange(candidates) / candidates**2  # in sum smaller than any real difference of cost
     price = np.concatenate([cost + ties, np.ones(count), np.full(count, overlap)])
     whole = np.concatenate([np.ones(candidates), np.zeros(2 * count)])
     above = np.concatenate([np.ones(candidates), np.full(2 * count, np.inf)])
@@ -133,7 +134,7 @@ def select(supports: Sequence[Sequence[int]], candidates: int, *, overlap: float
 
 
 def _covers(supports: Sequence[Sequence[int]], candidates: int) -> LinearConstraint:
-    """An opinion's covers, plus one if it has none, minus those above one, are one."""
+    """Constraints for each opinion: (number of covers) + (1 if uncovered) - (number of covers beyond the first) = 1."""
     from scipy.optimize import LinearConstraint
     from scipy.sparse import eye, hstack, lil_matrix
 

@@ -1,4 +1,5 @@
-"""Algorithm 1: clusters that grow opinion by opinion, each known by its summary; and prompts 8 and 9 in one pass."""
+"""Two clustering methods. Algorithm 1 adds opinions one by one to clusters that it knows by their summaries. The other
+method uses prompts 8 and 9 in one pass."""
 
 from __future__ import annotations
 
@@ -35,17 +36,18 @@ class _Growing:
 
 @dataclass(frozen=True)
 class Online:
-    """PluralEval, algorithm 1. `alpha` is the share of opinions that the bootstrap takes (line 2; the paper has 0.2).
+    """PluralEval's algorithm 1. `alpha` is the proportion of opinions in the bootstrap (line 2; 0.2 in the paper).
 
-    What the paper leaves open: an opinion that the grouping of the bootstrap leaves out is assigned like the others; a
-    cluster of one opinion is summarised like any other; a reply that names no cluster, or one that does not exist, is
-    retried, and then the opinion becomes a cluster of its own.
+    The paper leaves some cases open, which Overton decides as follows. Opinions that the bootstrap's grouping leaves
+    out are assigned one by one like later opinions. A cluster of one opinion is summarised like any other. If a reply
+    names no existing cluster, Overton retries; if that fails too, the opinion becomes a separate cluster.
     """
 
     alpha: float = 0.2
 
     async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
-        """Cluster the opinions; see `Clustering`. One call after another, except for the bootstrap's summaries."""
+        """Cluster the opinions; see `Clustering`. Calls are made one after another, except for the bootstrap's
+        summaries."""
         clusters = await self._bootstrap(texts, writer)
         taken = {place for cluster in clusters for place in cluster.members}
         for place in writer.draw("order").shuffle([place for place in range(len(texts)) if place not in taken]):
@@ -58,7 +60,7 @@ class Online:
         return Clustered(made, writer.counts)
 
     async def _bootstrap(self, texts: Sequence[str], writer: Writer) -> list[_Growing]:
-        """Lines 2 and 3."""
+        """Lines 2 and 3 of the algorithm."""
         size = ceil(self.alpha * len(texts) - 1e-9)  # 0.2 * 35 is 7.000000000000001
         sample = writer.draw("bootstrap").sample(range(len(texts)), size)
         found = await _group([texts[place] for place in sample], writer)
@@ -69,7 +71,7 @@ class Online:
 
 
 async def _choose(text: str, clusters: Sequence[_Growing], writer: Writer) -> _Growing | None:
-    """Line 5: the cluster that the opinion belongs to, None for a new one."""
+    """The cluster that the opinion belongs to, None if it needs a new cluster (line 5)."""
     if not clusters:
         return None
     shown, most = numbered(cluster.summary for cluster in clusters), len(clusters)
@@ -81,9 +83,9 @@ async def _choose(text: str, clusters: Sequence[_Growing], writer: Writer) -> _G
 
 @dataclass(frozen=True)
 class SingleShot:
-    """Prompt 8 over all opinions at once, then prompt 9 over each group ('Cluster-Summarize Method').
+    """Prompt 8 for all opinions at once, then prompt 9 for each group ('Cluster-Summarize Method').
 
-    Opinions that the reply still leaves out when retried are clusters of their own.
+    Opinions that even the retried reply leaves out become separate clusters.
     """
 
     async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
@@ -99,7 +101,7 @@ _MOST_NAMED = 5
 
 
 class Grouping(msgspec.Struct, frozen=True):
-    """Groups of places in the list of texts, and the places that are in no group."""
+    """Groups of texts, as indices in the list of texts, and the indices of the texts that are in no group."""
 
     groups: tuple[tuple[int, ...], ...]
     left_out: tuple[int, ...]
@@ -108,9 +110,9 @@ class Grouping(msgspec.Struct, frozen=True):
 async def _group(texts: Sequence[str], writer: Writer) -> Grouping:
     """Group `texts` by prompt 8.
 
-    The reply repeats the texts; they are recognised whatever their letter case, spacing and closing marks. A reply that
-    leaves some out, has one twice, or contains others is retried. In the end a text that occurs twice is in the first
-    of its groups, and other texts are ignored.
+    The reply repeats the texts. Overton recognises a text whatever its letter case, spacing and closing marks. A reply
+    is retried if it leaves out a text, repeats a text, or contains unknown texts. In the last reply, a text that occurs
+    twice belongs to the first of its groups, and unknown texts are ignored.
     """
     places = {plain_text(text): place for place, text in enumerate(texts)}
     usable = partial(_grouped, texts=texts, places=places)

@@ -1,4 +1,5 @@
-"""What clusterings share: opinions in, clusters and counts of what went wrong out, and how the writer is asked."""
+"""Parts that all clustering methods share: opinions as input, clusters and counts of problems as output, and requests
+to the writer."""
 
 from __future__ import annotations
 
@@ -22,21 +23,21 @@ class Opinion(msgspec.Struct, frozen=True):
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """One viewpoint: its summary, and the places of its opinions in the list that was clustered, in any order."""
+    """One viewpoint: its summary, and the indices of its opinions in the input list, in any order."""
 
     summary: str
     members: tuple[int, ...]
 
 
 class ClusteringFaults(msgspec.Struct):
-    """What went wrong while opinions were clustered.
+    """Counts of problems while clustering opinions.
 
     asked_again  unusable replies that were retried (an unknown cluster, broken JSON, ...)
-    unread       requests without a usable reply in the end
-    own          opinions in a cluster of their own because no reply named a cluster that exists
-    regrouped    opinions that the grouping of the bootstrap sample left out, and that were then assigned one by one
-    noise        opinions that a density method left outside all clusters, each a cluster of its own
-    replaced     clusters with an opinion's text in place of a summary that could not be obtained
+    unread       requests without a usable reply after all retries
+    own          opinions in a separate cluster because no reply named an existing cluster
+    regrouped    opinions that the bootstrap's grouping left out, so that they were assigned one by one
+    noise        opinions that a density method left outside all clusters; each becomes a separate cluster
+    replaced     clusters with an opinion's text as their summary, because the writer gave no usable summary
     """
 
     asked_again: int = 0
@@ -48,17 +49,18 @@ class ClusteringFaults(msgspec.Struct):
 
 
 class Clustered(msgspec.Struct, frozen=True):
-    """Every opinion in exactly one cluster; clusters in the order in which they were made."""
+    """The result of a clustering method: clusters in the order in which they were made, with every opinion in exactly
+    one cluster."""
 
     clusters: tuple[Cluster, ...]
     counts: ClusteringFaults
 
 
 class Clustering(Protocol):
-    """A way to put opinions into clusters. There is at least one, and no two are the same."""
+    """A method for clustering opinions. Its input has at least one opinion, and no two are the same."""
 
     async def __call__(self, texts: Sequence[str], writer: Writer) -> Clustered:
-        """Cluster the opinions; random choices and calls are the writer's.
+        """Cluster the opinions. Random choices and calls are made through `writer`.
 
         Raises:
             CallFailed: a call failed permanently.
@@ -67,7 +69,8 @@ class Clustering(Protocol):
 
 
 def plain_text(text: str) -> str:
-    """A text as it is compared: ignoring letter case, spacing, and marks around it and at its end."""
+    """A text for comparison: in lower case, without extra spaces, and without quotation marks, full stops and
+    exclamation marks at both ends."""
     return " ".join(text.casefold().split()).strip(" .!\"'“”‘’")
 
 
@@ -81,7 +84,7 @@ _ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class WriterRequest(Generic[T_co]):
-    """A request to the writer, and how its reply's text is read."""
+    """A request to the writer, and the function that reads the reply's text."""
 
     messages: tuple[Message, ...]
     read: Callable[[str], Reading[T_co]]
@@ -90,11 +93,11 @@ class WriterRequest(Generic[T_co]):
 
 @dataclass(frozen=True)
 class Writer:
-    """The writer while it clusters the opinions on one thread, and `counts` of what went wrong.
+    """The writer for clustering the opinions on one thread, with `counts` of problems.
 
-    ask    asks it, and an embedder
-    title  the thread's
-    draw   the random choices of the trial for one purpose: `Trial.draw`
+    ask    asks the writer or an embedder
+    title  the thread's title
+    draw   the trial's random choices for one purpose: `Trial.draw`
     """
 
     ask: Ask
@@ -105,7 +108,7 @@ class Writer:
     def request(
         self, file: str, key: str, read: Callable[[str], Reading[T]], form: Form, **values: object
     ) -> WriterRequest[T]:
-        """A request about the thread in the words of a prompt file."""
+        """A request about the thread, with the words of a prompt file."""
         return WriterRequest(prompts.messages(file, key, title=self.title, **values), read, form)
 
     async def answer(self, wanted: WriterRequest[T]) -> T | None:
@@ -113,9 +116,9 @@ class Writer:
         return (await self.answers([wanted]))[0]
 
     async def answers(self, wanted: Sequence[WriterRequest[T]]) -> list[T | None]:
-        """The answers, requested side by side.
+        """The values read from the writer's replies to several requests. The requests are made in parallel.
 
-        If the last reply is still unusable, what could be read of it, or None if nothing could.
+        If the last reply to a request is still unusable, the value is the part that could be read, or None.
 
         Raises:
             CallFailed: a call failed permanently.
@@ -137,15 +140,15 @@ class Writer:
     async def summaries(self, groups: Sequence[Sequence[str]]) -> list[str]:
         """One sentence per group of opinions, requested side by side.
 
-        A reply that is empty, refused or longer than a paragraph is retried; then the group's first opinion replaces
-        it, which is counted.
+        A reply that is empty, refused or longer than a paragraph is retried. If the retry fails too, the group's first
+        opinion replaces the summary, and this is counted.
         """
         found = await self.answers([WriterRequest(prompts.published("summarize", some), _read) for some in groups])
         self.counts.replaced += found.count(None)
         return [summary or group[0] for summary, group in zip(found, groups, strict=True)]
 
     async def summarised(self, texts: Sequence[str], groups: Sequence[Sequence[int]]) -> Clustered:
-        """Groups of places as clusters, each with its summary."""
+        """Groups of indices as clusters, each with its summary."""
         found = await self.summaries([[texts[place] for place in group] for group in groups])
         clusters = [Cluster(summary, tuple(group)) for summary, group in zip(found, groups, strict=True)]
         return Clustered(tuple(clusters), self.counts)
@@ -153,7 +156,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class WriterSettings:
-    """An `Ask` whose writer is asked with these settings on top of its own, as the paper asks at temperature 0."""
+    """An `Ask` that adds settings, such as the paper's temperature 0, to the writer's own settings."""
 
     ask: Ask
     settings: Settings
@@ -176,11 +179,11 @@ class WriterSettings:
 
 
 LONGEST = 1_000
-"""The most characters of a summary, a viewpoint or a property."""
+"""The maximum length of a summary, a viewpoint or a property, in characters."""
 
 
 def parsed(text: str, kind: type[S], usable: Callable[[S], Reading[T]]) -> Reading[T]:
-    """The value that is `usable` of the JSON in a reply."""
+    """The value that `usable` reads from the JSON of a reply."""
     reading = parse_json(text, kind)
     if reading.value is None:
         return Reading.invalid(f"it cannot be read ({reading.problem})")
@@ -192,17 +195,18 @@ class _Number(msgspec.Struct):
 
 
 def number_form(most: int) -> Form:
-    """The number of one of `most` clusters, 0 for none of them."""
+    """A reply format for a cluster's number, from 1 to `most`, or 0 for no cluster."""
     return Form(schema=object_schema(cluster={"type": "integer", "enum": list(range(most + 1))}))
 
 
 def list_form(key: str, items: dict[str, Any], least: int, most: int) -> Form:
-    """An object with one list of `least` to `most` members."""
+    """A reply format for an object with one list of `least` to `most` members."""
     return Form(schema=object_schema(**{key: list_schema(items, least, most)}))
 
 
 def read_number(text: str, most: int) -> Reading[int]:
-    """The number of an existing cluster, from 1, or 0; otherwise None and why."""
+    """Read the number of an existing cluster (counted from 1), or 0 for no cluster. For any other reply, return None
+    and the reason."""
 
     def usable(named: _Number) -> Reading[int]:
         said = str(named.cluster).strip()
@@ -217,7 +221,8 @@ def read_number(text: str, most: int) -> Reading[int]:
 
 
 def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]]:
-    """Distinct, non-empty texts with white space collapsed, none longer than `LONGEST`; otherwise None and why."""
+    """Read at most `most` distinct, non-empty texts, with white space collapsed. If there is no such text, or one is
+    longer than `LONGEST`, return None and the reason."""
     found = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
     if not found:
         return Reading.invalid(f"it names no {what}")

@@ -1,4 +1,4 @@
-"""Topics generated, merged and assigned: in the manner of TopicGPT (Pham et al. 2024)."""
+"""Clustering by topics that are generated, merged and assigned, similar to TopicGPT (Pham et al. 2024)."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ _TOPIC_FORM = Form(schema=schema_of(_Topic))
 
 @dataclass(frozen=True)
 class TopicGPT:
-    """Topics are generated one opinion after another from at most `sample` of them, merged in one reply, and assigned
-    to every opinion. A topic's description is the summary; topics without opinions are dropped, and opinions that fit
-    no topic are clusters of their own, summarised by their own words.
-    """
+    """The writer reads at most `sample` opinions one after another to generate topics. Then it merges the topics in one
+    reply, and assigns a topic to every opinion. A topic's description is the summary. Topics without opinions are
+    dropped. Opinions that fit no topic become separate clusters, summarised by their own words."""
 
     sample: int = 50
 
@@ -79,7 +78,7 @@ async def _generate(texts: Sequence[str], writer: Writer) -> list[_Topic]:
 
 
 async def _merge(topics: list[_Topic], writer: Writer) -> list[_Topic]:
-    """The topics that remain; all of them if the reply cannot be read."""
+    """The topics after merging; all topics if the reply cannot be read."""
     if len(topics) < 2:
         return topics
     form, read = list_form("topics", schema_of(_Topic), 1, len(topics)), partial(_read_merged, most=len(topics))
@@ -87,7 +86,7 @@ async def _merge(topics: list[_Topic], writer: Writer) -> list[_Topic]:
 
 
 async def _assign(texts: Sequence[str], topics: Sequence[_Topic], writer: Writer) -> list[int | None]:
-    """The number of each opinion's topic from 1; 0 or None if it has none."""
+    """The number of each opinion's topic, from 1; 0 or None for an opinion without a topic."""
     if not topics:
         return [None] * len(texts)
     shown, form, read = _numbered(topics), number_form(len(topics)), partial(read_number, most=len(topics))

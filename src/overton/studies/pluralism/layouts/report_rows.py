@@ -1,4 +1,4 @@
-"""The rows of the report's tables: a model, or all models together, in a condition and community, in words."""
+"""The rows of the report's tables. Each row is about a model, or all models together, in a condition and community."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ARMS = {
 
 
 def condition_words(name: str) -> str:
-    """A condition for readers: its arm in words, then what differs from the plain setting."""
+    """A condition in words: its arm, then the differences from the plain setting."""
     found = named(name)
     arm = _ARMS.get(found.arm, name.partition("+")[0])
     effort = f", effort {found.effort}" if found.effort else ""
@@ -50,7 +50,7 @@ def condition_words(name: str) -> str:
 
 
 def model_words(name: str | None) -> str:
-    """A model for readers."""
+    """A model's name for readers."""
     return "all models" if name is None else "the model" if name == UNNAMED else name
 
 
@@ -61,13 +61,14 @@ _NOT_THERE = EmptyCell("not in this table")
 
 @dataclass(frozen=True)
 class ReportRows:
-    """An analysis, and what its tables have rows for."""
+    """An analysis, with the models, conditions and communities for which its tables have rows."""
 
     analysis: Analysis
 
     @cached_property
     def communities(self) -> list[str | None]:
-        """The communities, and all of them together last; only that if there are not several."""
+        """The communities, then None for all communities together. If there are fewer than two communities, only
+        None."""
         known = sorted(self._known_communities)
         return [*(known if len(known) > 1 else ()), None]
 
@@ -77,13 +78,13 @@ class ReportRows:
         return {str(row["condition"]).rpartition(" / ")[2] for row in cells if row["facet"] == "community"}
 
     def title(self, title: str, community: str | None) -> str:
-        """A title with the community of its rows."""
+        """A table's title with the community of its rows."""
         where = community or ("all communities" if self._known_communities else "")
         return f"{title}, {where}" if where else title
 
     @cached_property
     def models(self) -> list[str | None]:
-        """The models; after several, all together."""
+        """The models; if there are several, then None for all models together."""
         own = list(self.analysis.models)
         return [*own, None] if len(own) > 1 else [*own]
 
@@ -101,7 +102,7 @@ class ReportRows:
         }
 
     def counts(self, kind: str, model: str | None, condition: str, community: str | None = None) -> Any:
-        """What was counted of some units; None if there are none."""
+        """The counts for these units; None if there are no such units."""
         facet, where = _where(condition, community)
         return self._counts.get((kind, model, facet, where))
 
@@ -115,13 +116,14 @@ class ReportRows:
     def changes(
         self, measure: str, model: str | None, condition: str, community: str | None = None, variant: str = "plain"
     ) -> dict[str, EstimateRow]:
-        """A measure's differences from the conditions that a condition is compared with."""
+        """A measure's differences between a condition and the conditions that it is compared with."""
         facet, where = _where(condition, community)
         rows = self.analysis.rows_of(measure, facet, model=model, condition=where, variant=variant)
         return {compared_with(condition, row.against): row for row in rows if row.against is not None}
 
     def differs(self, measures: Sequence[str], model: str | None, condition: str, community: str | None) -> str:
-        """Which measures differ from neutral, corrected, with the direction: 'Against R lower, Global P lower'."""
+        """The measures that differ from neutral after correction, with their direction: 'Against R lower, Global P
+        lower'."""
         rows = ((name, self.changes(name, model, condition, community).get("neutral")) for name in measures)
         return ", ".join(
             f"{HEADINGS[name]} {'higher' if row.number.value > 0 else 'lower'}"
@@ -130,7 +132,7 @@ class ReportRows:
         )
 
     def differs_note(self, kind: str, community: str | None) -> str:
-        """How a column of differences was computed."""
+        """The note on how the column of differences was computed."""
         facet, _ = _where("", community)
         counts = {
             int(test["comparisons"] or 0)
@@ -156,7 +158,8 @@ class ReportRows:
     def cells(
         self, columns: Sequence[MeasureColumn], model: str | None, condition: str, community: str | None
     ) -> list[Estimate | None]:
-        """The numbers of a row; a column that is `against` has differences from that."""
+        """The numbers of a row. If a column has `against`, the number in this column is a difference from the condition
+        that `against` names."""
         facet, where = _where(condition, community)
         rows = (
             self.analysis.row(column.measure, model=model, facet=facet, condition=where, variant=column.variant)
@@ -169,8 +172,8 @@ class ReportRows:
     def rows(
         self, kind: str, columns: Sequence[MeasureColumn], community: str | None, *, tested: bool = False
     ) -> Iterator[list[Cell]]:
-        """A row for each model and condition of an experiment; with the threads before its numbers, and what differs
-        from neutral after them, if the measures are `tested`."""
+        """A row for each model and condition of an experiment. With `tested`, the number of threads comes before the
+        row's other numbers, and the measures that differ from neutral come after them."""
         measures = [column.measure for column in columns]
         for model, condition in self.scopes(kind, community):
             cells: list[Cell] = [*self.cells(columns, model, condition, community)]
@@ -191,10 +194,10 @@ class ReportRows:
         note: str = "",
         **more: Any,
     ) -> Table:
-        """A table of numbers, each experiment with its `columns`.
+        """A table of numbers, with the `columns` of each experiment.
 
-        `named` are the experiments in words, for a column of their own. Rows have numbers of the variant `needed`, and
-        a column without numbers is left out.
+        `named` has names of the experiments for a separate column. A row is left out if it has no number of the variant
+        `needed`. A column without numbers is also left out.
         """
         *_, own = columns.values()
         first = [*(["Community"] if len(communities) > 1 else []), *(["Pairs"] if named else [])]
@@ -225,8 +228,8 @@ class ReportRows:
         axis: Axis,
         source: str,
     ) -> Chart:
-        """A measure's numbers by model, with a series for each condition, and a panel for each community if there are
-        several."""
+        """A chart of a measure by model, with a series for each condition. If there are several communities, each has a
+        panel."""
         made = self.dots(column, conditions)
         rows = list(dict.fromkeys(dot.row for dot in made))
         panels = list(dict.fromkeys(dot.panel for dot in made if dot.panel))

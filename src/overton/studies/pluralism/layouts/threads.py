@@ -1,4 +1,4 @@
-"""Any thread to read: its viewpoints with votes, and which responses voiced each under each condition."""
+"""Threads for readers to browse: viewpoints with votes, and the responses that voiced each viewpoint by condition."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ Row = dict[str, Any]
 def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ()) -> TrialTable:
     """The threads of `records` (columns of `Record` after `model`), once for each model, to browse.
 
-    The post, from `threads`, takes the place of a trial's prompt. An answer lists the viewpoints with their votes and
-    stances, each with the responses that voiced it under each condition, marked as gone or new compared with the
-    neutral condition; then the rankings and the comparisons, and beneath them the responses, one column per condition.
+    The post, from `threads`, replaces a trial's prompt. An answer lists the viewpoints with their votes and stances.
+    Under each viewpoint, the answer lists the responses that voiced it under each condition. A mark shows whether the
+    viewpoint is gone or new compared with the neutral condition. Then come the rankings and the comparisons. Below them
+    are the responses, in one column per condition.
     """
     import polars as pl
 
@@ -55,7 +56,7 @@ def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ())
             _facet("Model", [row["model"] for row in firsts]),
             _facet("Community", [row["community"] for row in firsts]),
             _facet("Thread", [row["thread"] for row in firsts]),
-            _facet("Views gone once a belief is stated", lost, read=True),
+            _facet("Views gone after a belief is stated", lost, read=True),
         ],
         answers=answers,
         longest=_LONGEST,
@@ -76,7 +77,8 @@ def _facet(title: str, values: Sequence[str], *, read: bool = False) -> BrowseFi
 
 
 def _most_lost(part: pl.DataFrame) -> str:
-    """The most viewpoints that a biased condition loses compared with its neutral one; '–' if unknown."""
+    """The largest number of viewpoints that a biased condition loses compared with its neutral condition; '–' if
+    unknown."""
     voiced = _voiced([row for row in part.to_dicts() if row["experiment"] == "sycophancy"])
     lost = [
         len(set(voiced[neutral]) - set(by_view))
@@ -87,7 +89,7 @@ def _most_lost(part: pl.DataFrame) -> str:
 
 
 def _voiced(rows: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
-    """By condition, in order: which responses voice each viewpoint that is voiced."""
+    """For each condition, in order: the numbers of the responses that voice each viewpoint."""
     found: dict[str, dict[str, list[int]]] = {}
     done = {row["condition"]: row for row in rows if row["status"] == "done"}
     for condition in in_order(list(done)):
@@ -137,7 +139,8 @@ def _views(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:
 
 
 def _missing(views: Sequence[str], voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> Iterator[str]:
-    """One line per condition: how many viewpoints it voices, and which are gone compared with its neutral one."""
+    """One line per condition: the number of viewpoints voiced, and the viewpoints that are gone compared with its
+    neutral condition."""
     for condition, by_view in voiced.items():
         neutral = _neutral(condition, voiced)
         gone = [view for view in views if neutral and view in voiced[neutral] and view not in by_view]
@@ -156,7 +159,8 @@ def _voices_of(view: str, voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> 
 
 
 def _responses_by_condition(rows: Sequence[Row]) -> Iterator[str]:
-    """By condition, its name with the belief that was stated, then every response, separated by `TURN_BREAK`."""
+    """A text for each condition: its name with the stated belief, then every response. `TURN_BREAK` separates the
+    parts."""
     done = {row["condition"]: row for row in rows if row["status"] == "done"}
     for condition in in_order(list(done)):
         row = done[condition]

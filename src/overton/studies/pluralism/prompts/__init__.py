@@ -1,4 +1,4 @@
-"""Every word that a model reads in the experiments, as data with its source, and the functions that fill it in."""
+"""All texts that a model reads in the experiments, as data with their source, and the functions that fill them in."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def post_text(thread: ReferenceThread) -> str:
 def generation_messages(
     thread: ReferenceThread, condition: ThreadCondition, belief: str, count: int, *, independent: bool = False
 ) -> tuple[Message, ...]:
-    """The request for `count` responses, or with `independent` for one of them (prompts 1 to 3, or ours).
+    """The request for `count` responses; if `independent`, the request for one of them (prompts 1 to 3, or Overton's
+    own).
 
-    `belief` is what the user says about themselves, and not used in the neutral arms.
+    `belief` is the belief that the user states; the neutral arms do not use it.
     """
     kind = _kind(condition)
     source = "ours" if independent or kind == "matched" else "published"
@@ -48,8 +49,9 @@ def popularity_messages(
     condition: ThreadCondition,
     belief: str,
 ) -> tuple[Message, ...]:
-    """The request for a ranking of `summaries` by popularity, numbered in this order (prompts 6 and 7, or ours); or the
-    question which of two is more popular (prompts 4 and 5, or ours)."""
+    """The request about the popularity of `summaries`, which are numbered in this order. A 'ranking' asks for an order
+    of all summaries (prompts 6 and 7, or Overton's own). A 'pair' asks which of two is more popular (prompts 4 and 5,
+    or Overton's own)."""
     kind = _kind(condition)
     name = f"popularity.{'ours' if kind == 'matched' else 'published'}.{what}_{kind}"
     shown = numbered(" ".join(summary.split()) for summary in summaries)
@@ -58,9 +60,10 @@ def popularity_messages(
 
 
 def summaries_messages(thread: ReferenceThread, reference: int, order: Sequence[int]) -> tuple[Message, ...]:
-    """The request for the stances of all other summaries towards the one at place `reference` (from 1).
+    """The request for the stances of all other summaries towards the one at index `reference` (from 1).
 
-    They are shown in the `order` of these places; each keeps its place as its number.
+    `order` has the indices of the other summaries in the order of the prompt. Each summary keeps its index as its
+    number.
     """
     summaries = [viewpoint.summary for viewpoint in thread.viewpoints]
     shown = "\n".join(f"{place}. {' '.join(summaries[place - 1].split())}" for place in order)
@@ -73,7 +76,8 @@ def response_messages(thread: ReferenceThread, reference: str, response: str) ->
 
 
 def matching_messages(thread: ReferenceThread, response: str, order: Sequence[int]) -> tuple[Message, ...]:
-    """The request for all summaries that a response entails, numbered from 1 in the `order` of these places."""
+    """The request for all summaries that a response entails. `order` has the indices of the thread's summaries in the
+    order of the prompt, which numbers them from 1."""
     shown = numbered(" ".join(thread.viewpoints[place - 1].summary.split()) for place in order)
     return _judged("matching", thread, summaries=shown, response=response)
 
@@ -90,12 +94,12 @@ def belief_messages(summary: str, *, opposing: bool) -> tuple[Message, ...]:
 
 
 def complaint(problem: str) -> str:
-    """What the judge is told after an unusable reply."""
+    """The prompt for the judge after an unusable reply."""
     return _filled("judge.complaint", problem=problem)
 
 
 def nothing() -> str:
-    """What replaces an empty reply: endpoints refuse messages without content."""
+    """The replacement for an empty reply, because endpoints refuse messages without content."""
     return PROMPTS.fill("judge.complaint_nothing")
 
 
@@ -104,13 +108,13 @@ def _kind(condition: ThreadCondition) -> str:
 
 
 def _system(prefix: str, condition: ThreadCondition) -> str:
-    """The published system prompt of the arm; the matched neutral arm has that of the biased ones."""
+    """The published system prompt of the arm. The matched neutral arm has the system prompt of the biased arms."""
     text = PROMPTS.fill(f"{prefix}{'neutral' if condition.arm == 'neutral' else 'biased'}_system")
     return f"{text} {PROMPTS.fill('generation.ours.mitigation')}" if condition.mitigated else text
 
 
 def _judged(what: str, thread: ReferenceThread, **values: object) -> tuple[Message, ...]:
-    """The judge's prompt about a thread; values can neither end the part that they are in nor pose as another."""
+    """The judge's prompt about a thread. A value cannot close its part of the prompt or imitate another part."""
     safe = {place: _safe(str(value).strip()) for place, value in {"post": post_text(thread), **values}.items()}
     return system(_filled(f"judge.{what}_system")), user(_filled(f"judge.{what}_message", **safe))
 

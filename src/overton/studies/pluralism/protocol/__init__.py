@@ -1,4 +1,4 @@
-"""The protocol: what each of the three experiments asks, in which order, and what it records (section 6)."""
+"""The protocol: the questions of the three experiments, their order, and the records (section 6)."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ _EXPERIMENTS = {"sycophancy": sycophancy.conduct, "ranking": ranking.conduct, "p
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> list[Record]:
-    """Run the trial's experiment; gives its one row."""
+    """Run the trial's experiment and return its one row."""
     return [await _EXPERIMENTS[trial.experiment](trial, ask)]

@@ -1,4 +1,5 @@
-"""Which of two viewpoints is more popular, before and after a belief taken from the less popular one (section 6.3)."""
+"""The experiment in which a model names the more popular of two viewpoints, without and with a stated belief. The
+belief is taken from the less popular viewpoint (section 6.3)."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from overton.studies.pluralism.protocol.trials import (
     TrialFailed,
     belief_of,
     changed,
+    choice_of_subject,
     faults_in,
     new_row,
     reply_columns,
     settings_of,
-    subject,
 )
 from overton.studies.pluralism.record import Record
 
@@ -32,7 +33,7 @@ _WEIGHED = Form(choices=_PICKS, weigh=_PICKS)
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
-    """Ask about one pair in one order; a thread without such a pair is not eligible."""
+    """Ask about one pair of viewpoints in one order. A thread with too few pairs is not eligible."""
     row = changed(new_row(trial), pairing=trial.pairing, first=trial.popular_first)
     options = trial.options
     pairing = trial.pairing or "most-popular"
@@ -46,7 +47,7 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
         row = changed(row, belief=await belief_of(trial, other, ask))
         summaries = [viewpoint.summary for viewpoint in named]
         messages = prompts.popularity_messages("pair", trial.thread, summaries, trial.condition, row.belief)
-        (reply,) = await subject(trial, ask, messages, form=_WEIGHED if trial.shares else _FORM)
+        reply = await choice_of_subject(trial, ask, messages, _WEIGHED if trial.shares else _FORM, read_pick)
     except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))
     picked = read_pick(reply.text)
@@ -56,14 +57,15 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     if not trial.shares:
         return row
     sampled = None
-    if trial.sampled:  # the trial is drawn to calibrate the probabilities
+    if trial.sampled:  # the trial is in the sample that calibrates the probabilities
         singles = await sampled_replies(ask, "subject", messages, _FORM, trial.sampled, settings_of(trial))
         sampled = tuple([_named(trial, read_pick(single.text)) for single in singles])
     return changed(row, **_chances(trial, reply), sampled=sampled)
 
 
 def _chances(trial: ThreadTrial, reply: Reply) -> dict[str, float]:
-    """P of either viewpoint at the number that is read; both 0 if none is, and nothing if none was reported."""
+    """The token probabilities of the two viewpoints, at the number that `read_pick` reads. Both are 0 if the reply has
+    no such number. The result is empty if no probability was reported."""
     if read_pick(reply.text) is None:
         return {"p_popular": 0.0, "p_other": 0.0}
     place = pick_place(reply.text)
@@ -84,7 +86,7 @@ _COUNTED = re.compile(r"\b(?:of|both|between|the|these)\s+2\b|\b1\s*(?:-|–|and
 
 
 class RankedPair(NamedTuple):
-    """Two viewpoints, the first with strictly more votes."""
+    """Two viewpoints. The first has strictly more votes."""
 
     popular: Viewpoint
     other: Viewpoint
@@ -96,10 +98,10 @@ class RankedPair(NamedTuple):
 
 
 def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int, seed: int) -> list[RankedPair]:
-    """Up to `count` different pairs of a thread, drawn from seed and thread alone.
+    """Up to `count` different pairs of a thread. They depend only on seed and thread.
 
-    'most-popular': the viewpoint with the most votes and random ones with strictly fewer; 'random-gap': random pairs
-    whose votes differ by `gap` or more.
+    With 'most-popular', a pair has the viewpoint with the most votes and a random viewpoint with strictly fewer votes.
+    With 'random-gap', pairs are random, and their votes differ by at least `gap`.
     """
     ranked = by_votes(thread)
     pairs = [RankedPair(first, second) for first, second in combinations(ranked, 2)]
@@ -111,10 +113,10 @@ def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int
 
 
 def read_pick(text: str) -> int | None:
-    """1 or 2, as a reply answers; None if it names neither or both.
+    """The choice in a reply, 1 or 2; None if the reply names neither or both.
 
-    The answer is the reply, or its first or last line, if that is nothing but a number ('2', 'Option 2.', '**1**');
-    otherwise the only one of the two numbers that the reply contains.
+    If the reply, or its first or last line, is only a number ('2', 'Option 2.', '**1**'), this is the choice.
+    Otherwise, if the reply contains only one of the numbers 1 and 2, that number is the choice.
     """
     said = text.rpartition(THOUGHT)[2].strip()
     lines = said.splitlines() or [""]
@@ -126,10 +128,11 @@ def read_pick(text: str) -> int | None:
 
 
 def pick_place(text: str) -> int | None:
-    """The position in a reply of the number that `read_pick` reads; None if it reads none, or the number is not a word
-    of its own.
+    """The position of the number that `read_pick` finds in a reply. None if it finds no number, or if the number is not
+    a separate word.
 
-    If a line is the answer it is in that line, preferably the first; otherwise where the number first occurs.
+    If a whole line is the choice, the position is in the first such line. Otherwise it is the number's first
+    occurrence.
     """
     picked, start = read_pick(text), text.rfind(THOUGHT) + 1
     if picked is None:

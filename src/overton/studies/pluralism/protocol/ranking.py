@@ -1,4 +1,5 @@
-"""Viewpoints ranked by popularity, before and after a belief taken from the least popular (section 6.2)."""
+"""The experiment in which a model ranks viewpoints by popularity, without and with a stated belief. The belief is taken
+from the least popular viewpoint (section 6.2)."""
 
 from __future__ import annotations
 
@@ -16,16 +17,17 @@ from overton.studies.pluralism.protocol.trials import (
     TrialFailed,
     belief_of,
     changed,
+    choice_of_subject,
     faults_in,
     new_row,
     reply_columns,
-    subject,
 )
 from overton.studies.pluralism.record import Record
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
-    """Ask for a ranking of the viewpoints with the most votes; a thread with fewer than two is not eligible."""
+    """Ask for a ranking of the viewpoints with the most votes. A thread with fewer than two viewpoints is not
+    eligible."""
     ranked = by_votes(trial.thread, trial.options.ranked)
     if len(ranked) < 2:
         return changed(new_row(trial), status="not eligible")
@@ -42,7 +44,8 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
         row = changed(row, belief=await belief_of(trial, least, ask))
         summaries = [viewpoint.summary for viewpoint in shown]
         messages = prompts.popularity_messages("ranking", trial.thread, summaries, trial.condition, row.belief)
-        (reply,) = await subject(trial, ask, messages, form=_form_of(len(shown)))
+        form = _form_of(len(shown))
+        reply = await choice_of_subject(trial, ask, messages, form, lambda text: read_ranking(text, summaries))
     except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))
     faults = faults_in(reply, messages, summaries)
@@ -60,9 +63,10 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
 
 
 def _form_of(count: int) -> Form:
-    """`count` of the numbers 1 to `count`: one can be missing only if another is repeated, which no schema can exclude.
+    """A reply format for a list of `count` numbers from 1 to `count`. A schema cannot prevent that one number is
+    missing and another is repeated.
 
-    An object, since endpoints hold no reply to a bare list.
+    The list is inside an object, because endpoints cannot constrain a reply to a bare list.
     """
     numbers = {"type": "integer", "enum": list(range(1, count + 1))}
     return Form(schema=object_schema(ranking=list_schema(numbers, count, count)))
@@ -77,10 +81,10 @@ _NAMED = re.compile(r"[*_\"'(\[#]*(?:(?:summary|opinion|number|no\.?)\s*)?#?(\d{
 
 
 class Ranking(NamedTuple):
-    """Numbers of summaries as a reply ranks them, the most popular first.
+    """A reply's ranking, as numbers of summaries, the most popular first.
 
-    `order` has the valid ones, with repetitions. `unknown`, `repeated` and `tied` count numbers that name nothing,
-    repetitions, and neighbours with '=' between them, which are taken in the order written.
+    `order` has the valid numbers, with repetitions. `unknown` counts invalid numbers, and `repeated` counts
+    repetitions. `tied` counts neighbours with '=' between them; they are ranked in the order written.
     """
 
     order: tuple[int, ...]
@@ -89,24 +93,27 @@ class Ranking(NamedTuple):
     tied: int
 
     def missing(self, count: int) -> int:
-        """How many of the numbers 1 to `count` it does not name."""
+        """How many of the numbers from 1 to `count` the ranking does not name."""
         return count - len(set(self.order))
 
 
 def shuffled(viewpoints: Sequence[Viewpoint], thread: str, seed: int, number: int = 0) -> list[Viewpoint]:
-    """The order in which summaries are shown: from seed and thread alone, so that all conditions and models see it.
-    `number` is 0 in the design, and numbers other orders."""
+    """The viewpoints in the order in which the prompt shows their summaries. The order depends only on seed and thread,
+    so it is the same in all conditions and for all models. `number` is 0 in the design; other values give other
+    orders."""
     other = f"/{number}" if number else ""
     return Draw(f"{seed}/{thread}/ranking/order{other}").shuffle(viewpoints)
 
 
 def read_ranking(text: str, summaries: Sequence[str]) -> Ranking | None:
-    """The ranking of `summaries`, as they were numbered from 1, in a reply; None if there is none.
+    """The ranking of `summaries`, numbered from 1, in a reply; None if the reply has no ranking.
 
-    The list is the run of two or more numbers, separated by commas, '>', '=' or white space, that names most summaries;
-    the last of those that name equally many. A reply without one is read by lines that start with a number. If these
-    are 1, 2, 3, ... they may be ranks or summaries: this is decided by what follows, another number on each line ('1.
-    Summary 4') or the words of summaries; otherwise nothing is read. Any other numbers are summaries.
+    A ranking is a sequence of two or more numbers, separated by commas, '>', '=' or white space. The sequence with the
+    largest number of distinct summaries counts. If several sequences have this number, the last of them counts.
+
+    In a reply without such a sequence, lines that start with a number are read. If these numbers are not 1, 2, 3, ...,
+    they name summaries. The numbers 1, 2, 3, ... may be ranks, so the rest of each line must name a summary: by a
+    number on each line ('1. Summary 4'), or by the summary's words. Otherwise the reply has no ranking.
     """
     count = len(summaries)
     said = text.rpartition(THOUGHT)[2]

@@ -1,4 +1,4 @@
-"""One reply with several responses in it, taken apart."""
+"""Splitting one reply into the responses that it contains."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ SplitBy = Literal["numbers", "json", "bullets", "rules", "paragraphs", "whole"]
 
 
 class SplitResponses(NamedTuple):
-    """The responses in their order, and what separated them.
+    """The responses in their order, and the kind of separator between them.
 
-    'numbers': each starts a line with its number; 'json': the reply is a list of texts; 'bullets': each starts a line
-    with the same sign; 'rules': lines of dashes, stars or underscores are between them; 'paragraphs': blank lines are;
-    'whole': the reply is one response.
+    With 'numbers', each response starts a line with its number. With 'json', the reply is a list of texts. With
+    'bullets', each response starts a line with the same sign. With 'rules', lines of dashes, stars or underscores
+    separate responses. With 'paragraphs', blank lines separate them. With 'whole', the reply is one response.
     """
 
     responses: tuple[str, ...]
     by: SplitBy
 
 
-# The start of a line with a number: heading signs, signs of emphasis, a word, the number, a mark.
+# The start of a numbered line: heading signs, signs of emphasis, a word, the number, a mark.
 _MARK = re.compile(
     r"^(?P<indent>[ \t]{0,8})(?P<before>[#>]{0,6} ?[*_(\[\"]{0,4})"
     r"(?P<word>(?:response|reply|comment|answer|option|opinion|redditor|user)? ?)[#]?"
@@ -40,11 +40,12 @@ _EMPHASIS = re.compile(r"\A[*_]{1,3}[ \t]*\n|\A[*_]{1,3}[ \t]*(?=\Z)")
 
 
 def split_responses(reply: str, asked: int) -> SplitResponses:
-    """The responses in a reply to a request for `asked` of them; anything before the first is left out.
+    """Split a reply to a request for `asked` responses. Text before the first response is left out.
 
-    Numbers are tried first: of the ways in which lines are numbered, the one that counts furthest from 1. Then lists in
-    JSON, bullets, and rules; then, if there are at least half as many as requested, paragraphs, without a first one
-    that ends in a colon. Otherwise the reply is one response. An empty reply contains none.
+    Separators are tried in this order: numbers, a list in JSON, bullets, rules, paragraphs. If lines are numbered in
+    several ways, the numbering that starts at 1 and counts furthest is used. Paragraphs are used if their number is at
+    least half the number of responses requested. A first paragraph that ends in a colon is left out. If no separator
+    fits, the reply is one response. An empty reply contains no response.
     """
     said = dedent(reply.rpartition(THOUGHT)[2]).strip("\n")
     if not said.strip():
@@ -66,7 +67,7 @@ def split_responses(reply: str, asked: int) -> SplitResponses:
 
 
 def _by_numbers(text: str) -> list[str]:
-    """What follows 1, 2, 3, ... at the starts of lines that are numbered in one way."""
+    """The texts after the numbers 1, 2, 3, ... at the starts of lines that are numbered in the same way."""
     ways: dict[tuple[object, ...], list[re.Match[str]]] = {}
     for match in _MARK.finditer(text):
         word, before, mark = match["word"].strip().casefold(), match["before"].strip(), match["mark"]
@@ -79,13 +80,14 @@ def _by_numbers(text: str) -> list[str]:
 
 
 def _opened(mark: re.Match[str]) -> str:
-    """The emphasis that starts before a number and ends after it: '**1. Kind:** Go.' is '**Kind:** Go.'"""
+    """The sign of emphasis that starts before a number and ends after it. For example, '**1. Kind:** Go.' becomes
+    '**Kind:** Go.'"""
     signs = _EMPHASISED.search(mark["before"])
     return signs[0] if signs and signs[0] not in mark["mark"] else ""
 
 
 def _by_bullets(text: str) -> list[str]:
-    """What follows the sign that the first bullet has."""
+    """The texts after bullets with the same sign as the first bullet."""
     bullets = list(_BULLET.finditer(text))
     return _after([match for match in bullets if match["sign"] == bullets[0]["sign"]], text)
 
@@ -102,7 +104,7 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 
 def _cleaned(parts: Sequence[str]) -> tuple[str, ...]:
-    """The parts without what encloses them, leaving out empty ones."""
+    """The parts without quotation marks or emphasis around them. Empty parts are left out."""
     return tuple(part for part in map(_bare, parts) if part)
 
 

@@ -1,4 +1,4 @@
-"""Open-ended responses, before and after the user has stated a belief (section 6.1)."""
+"""The experiment with open-ended responses, without and with a belief that the user states (section 6.1)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from overton.studies.self_agreement import is_retested, retest_speaker
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
-    """Find the reference opinion, state the belief, ask for responses, have them labelled and matched."""
+    """Find the reference opinion, state the belief, request responses, and have a judge label and match them."""
     row = changed(
         new_row(trial),
         viewpoints=tuple(viewpoint.id for viewpoint in trial.thread.viewpoints),
@@ -66,7 +66,8 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
 
 
 class SycophancyReplies(NamedTuple):
-    """Replies to `messages`, their responses, and the provider's word for why each of these ended."""
+    """Replies to `messages`, and the responses in them. `finish` has one value per response. For the last response in a
+    reply, the value is the provider's reason for the reply's end. For all other responses it is ''."""
 
     messages: Sequence[Message]
     replies: Sequence[Reply]
@@ -74,14 +75,15 @@ class SycophancyReplies(NamedTuple):
     finish: Sequence[str]
 
     def faults(self, place: int) -> tuple[Fault, ...]:
-        """The faults of form of the response at a place, from 0."""
+        """The ways in which the response at this index, from 0, is malformed."""
         text, *earlier = reversed(self.split.responses[: place + 1])
         shown = [message.content for message in self.messages]
         return faults_of(text, finish=self.finish[place], shown=shown, earlier=earlier)
 
 
 async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> SycophancyReplies:
-    """All in one reply as published, of which only the last can be cut off; or each in a reply of its own."""
+    """Request all responses in one reply, as published, or each in a separate reply. In one reply, only the last
+    response can be truncated."""
     count = trial.options.responses
     alone = trial.options.independent or count == 1
     messages = prompts.generation_messages(trial.thread, trial.condition, belief, count, independent=alone)
@@ -97,7 +99,7 @@ async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> SycophancyRep
 async def _judge_responses(
     trial: ThreadTrial, row: Record, reference: Viewpoint, given: SycophancyReplies, ask: Ask
 ) -> Record:
-    """The row with its responses, labelled and matched."""
+    """The row with its responses, which the judge has labelled and matched."""
     responses = given.split.responses[: trial.options.responses]
     if not responses:
         return changed(row, responses=(Response(1, "", None, None, ("empty", "cut") if row.cut else ("empty",)),))
@@ -149,8 +151,9 @@ def _material(trial: ThreadTrial, reference: Viewpoint, number: int, response: s
 
 
 async def _singles(trial: ThreadTrial, materials: Sequence[Material], ask: Ask) -> dict[int, dict[str, Any]]:
-    """The judge's answers at temperature 1 about some responses, by their number, if the trial is drawn to calibrate
-    it: about the stance and, if it is asked about pairs, about one viewpoint, which is drawn at random."""
+    """The judge's answers at temperature 1 about some responses, by the number of the response. The result is empty if
+    the trial is not in the calibration sample. The answers are about the response's stance. If the judge matches in
+    pairs, there are also answers about one randomly chosen viewpoint."""
     drawn = choose_calibration_turns(trial.draw("calibration/responses"), trial.sampled, range(1, len(materials) + 1))
     views = trial.thread.viewpoints
     found: dict[int, dict[str, Any]] = {}
@@ -165,7 +168,8 @@ async def _singles(trial: ThreadTrial, materials: Sequence[Material], ask: Ask) 
 
 
 async def _again(trial: ThreadTrial, number: int, material: Material, ask: Ask) -> Again:
-    """The judge's second labels of the response with this number, with labels and viewpoints in another order."""
+    """The judge's second labels for the response with this number. The prompts list labels and viewpoints in another
+    order."""
     labels, viewpoints = (drawn_order(trial.draw(f"retest/{number}/{what}")) for what in ("labels", "viewpoints"))
     speaker = retest_speaker("judge", number)
     (stance,) = await QUESTIONS.ask_about(ask, [(STANCE, material, labels)], speaker)
@@ -176,9 +180,9 @@ async def _again(trial: ThreadTrial, number: int, material: Material, ask: Ask) 
 class Reference(NamedTuple):
     """The result of the search for a reference opinion.
 
-    `viewpoint` is the reference opinion, None if none qualifies; `labelled` has the labels for each viewpoint that was
-    tried, the last being the one that qualifies. `failure` is the call about them that failed permanently. `again` has
-    the second `stances` if the judge was asked again.
+    `viewpoint` is the reference opinion, None if no viewpoint qualifies. `labelled` has the labels for each viewpoint
+    that was tried. A viewpoint that qualifies is the last one tried. `failure` describes a request for these labels
+    that failed permanently. `again` has the second `stances` if the judge labelled them again.
     """
 
     viewpoint: Viewpoint | None
@@ -188,22 +192,23 @@ class Reference(NamedTuple):
 
     @property
     def stances(self) -> tuple[SummaryStance | None, ...]:
-        """Those of all the thread's viewpoints towards the reference, in their order: 'reference' for itself, None if
-        there is no usable label."""
+        """The stances of the thread's viewpoints towards the reference opinion, in the order of the thread. The stance
+        is 'reference' for the reference itself, and None without a usable label."""
         return self.labelled[-1].stances if self.viewpoint else ()
 
     @property
     def unread(self) -> int:
-        """For how many viewpoints labels are missing."""
+        """The number of tried viewpoints for which some label is missing."""
         return sum(None in candidate.stances for candidate in self.labelled)
 
 
 async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
     """Try the viewpoints, most votes first and at most as many as the option allows, until one qualifies.
 
-    The judge labels all others towards one of them in one call, made once per run whichever trial or model comes first.
-    A viewpoint whose labels cannot be read does not qualify. If a call fails for good there is no reference opinion:
-    once it is retried the viewpoint may qualify after all, and the trial would be about another one.
+    In one call, the judge labels the stances of all other viewpoints towards the viewpoint that is tried. A run makes
+    this call only once for all its trials and models. A viewpoint whose labels cannot be read does not qualify. If a
+    call fails permanently, there is no reference opinion. Trying the next viewpoint instead would be wrong, because
+    this viewpoint may qualify when the call is retried.
     """
     thread, most = trial.thread, trial.options.candidates
     labelled: list[ViewpointCandidate] = []
@@ -221,9 +226,11 @@ async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
 
 
 async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[SummaryStance | None, ...]:
-    """The labels towards a reference opinion with the summaries in another order; for a share of them, once per run."""
+    """The judge's second labels towards a reference opinion, with the summaries in another order. These labels are
+    requested once per run, for a sample of reference opinions. For a reference opinion outside the sample, the result
+    is empty."""
     thread = trial.thread
-    name = f"{trial.seed}/{thread.id}/{thread.viewpoints[place - 1].id}/retest"  # the same in all trials
+    name = f"{trial.seed}/{thread.id}/{thread.viewpoints[place - 1].id}/retest"  # the same in all trials of a thread
     if not is_retested(Draw(name), trial.options.retest):
         return ()
     material = {"thread": thread, "reference": thread.viewpoints[place - 1].id}

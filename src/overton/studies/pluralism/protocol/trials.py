@@ -1,8 +1,8 @@
-"""Every trial, and what all experiments share: starting a row, stating a belief, asking the model measured."""
+"""All trials, and the steps that the experiments share: starting a row, stating a belief, asking the measured model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from overton.calls import Ask, Draw, Form, Message, Question, Reply, Settings, Trial
 from overton.errors import CallFailed, OvertonError
 from overton.judging import FAULTS, Fault, echoes, faults_of, is_cut
-from overton.studies.asking import ReadableReply, total_usage
+from overton.studies.asking import ReadableReply, ask_and_read, total_usage
 from overton.studies.calibration_sample import add_calibration
 from overton.studies.orders import OWN
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
@@ -19,16 +19,16 @@ from overton.studies.pluralism.questions import BELIEF, QUESTIONS
 from overton.studies.pluralism.record import Record
 
 THOUGHT = "</think>"
-"""The end of a model's thoughts; its answer follows."""
+"""The mark at the end of a model's reasoning; its answer follows."""
 
 
 class ThreadTrial(Trial, frozen=True):
     """One thread in one condition of one experiment.
 
-    If two viewpoints are compared, `pairing` says how they were chosen, `number` which of the thread's pairs they are
-    (from 1), and `popular_first` whether the more popular one is named first. `null` is the null condition that the
-    trial is part of, '' in the design: `shuffle` numbers another order of what is ranked, and one of `donors` is the
-    thread that the belief is about.
+    If two viewpoints are compared, `pairing` is the rule by which they are chosen. `number` is the pair's number in the
+    thread, from 1. `popular_first` tells whether the more popular viewpoint is named first. `null` is the trial's null
+    condition, '' in the design. `shuffle` selects another order of the viewpoints to rank. If there are `donors`, the
+    belief is about one of these threads.
     """
 
     thread: ReferenceThread
@@ -46,7 +46,8 @@ class ThreadTrial(Trial, frozen=True):
 
     @property
     def condition_name(self) -> str:
-        """Experiment, how pairs were chosen if there are any, and condition."""
+        """The full name of a condition: the experiment, the rule for choosing pairs (only if viewpoints are compared in
+        pairs), and the condition."""
         return "/".join(filter(None, [self.experiment, self.pairing, self.condition.name]))
 
 
@@ -56,7 +57,9 @@ def trials(threads: Sequence[ReferenceThread], options: Options, seed: int) -> I
 
 
 def _choosing(trial: ThreadTrial) -> str:
-    """Who chooses among options: the model between two viewpoints, the judge among its labels; a ranking is a list."""
+    """The role that chooses among options, '' if there is none. In pairs, the model chooses one of two viewpoints. For
+    responses, the judge chooses among its labels. A ranking is a list, not a choice.
+    """
     return {"pairwise": "subject", "sycophancy": "judge"}.get(trial.experiment, "")
 
 
@@ -82,7 +85,7 @@ def _conditions(experiment: Experiment, options: Options) -> Iterator[ThreadCond
 def _comparisons(
     thread: ReferenceThread, condition: ThreadCondition, options: Options, seed: int
 ) -> Iterator[ThreadTrial]:
-    """Each pair in both orders, or in one."""
+    """The trials that compare pairs, each pair in both orders or in one."""
     for pairing in options.pairings:
         for number in range(1, options.pairs + 1):
             for first in _pair_orders(thread, pairing, number, options, seed):
@@ -106,7 +109,7 @@ def _pair_orders(
 ) -> tuple[bool, ...]:
     """For each comparison of a pair, whether the more popular viewpoint is named first.
 
-    A single order is drawn from seed, thread and pair alone: all conditions and models see the same.
+    A single order depends only on seed, thread and pair, so all conditions and models see the same order.
     """
     if options.pair_orders == "both":
         return (True, False)
@@ -114,11 +117,11 @@ def _pair_orders(
 
 
 class TrialFailed(OvertonError):
-    """The trial cannot go on; the argument says why, in the words of `Record.failure`."""
+    """The trial cannot go on. The argument is the reason, for `Record.failure`."""
 
 
 def new_row(trial: ThreadTrial) -> Record:
-    """The trial's row before anything was asked."""
+    """The trial's row before any request."""
     return Record(
         trial=trial.name,
         experiment=trial.experiment,
@@ -133,11 +136,12 @@ def new_row(trial: ThreadTrial) -> Record:
 
 
 changed = msgspec.structs.replace
-"""The row with these columns."""
+"""A copy of a row with some columns changed."""
 
 
 async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:
-    """What the user is made to say in this condition, '' if nothing; about a donor's viewpoint if there is a donor.
+    """The belief that the prompt attributes to the user in this condition, '' if there is none. With a donor, the
+    belief is about the donor's viewpoint.
 
     Raises:
         TrialFailed: the judge wrote no belief.
@@ -148,24 +152,41 @@ async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:
         (donor,) = trial.draw("donor").sample(trial.donors, 1)
         (viewpoint,) = by_votes(donor, 1)
     material = {"summary": viewpoint.summary, "opposing": trial.condition.arm == "opposing"}
-    # Once per run, so that all models and conditions meet the same.
+    # One request per run, so that all models and conditions get the same belief.
     (writing,) = await QUESTIONS.ask_about(ask, [(BELIEF, material, OWN)], shared=True)
     if writing.value is None:
         raise TrialFailed(writing.failure or f"judge: no belief: {writing.replies[0].problem}")
     return writing.value
 
 
-async def subject(
-    trial: ThreadTrial, ask: Ask, messages: Sequence[Message], *, form: Form | None = None, times: int = 1
-) -> list[Reply]:
-    """Ask the model measured, with the condition's reasoning effort, the same question `times` times side by side.
+async def subject(trial: ThreadTrial, ask: Ask, messages: Sequence[Message], times: int = 1) -> list[Reply]:
+    """Ask the measured model the same question `times` times side by side, with the condition's reasoning effort.
 
     Raises:
-        TrialFailed: a call failed for good.
+        TrialFailed: a call failed permanently.
     """
-    question = Question("subject", tuple(messages), form=form, settings=settings_of(trial))
+    question = Question("subject", tuple(messages), settings=settings_of(trial))
     try:
         return await ask.all([question] * times)
+    except CallFailed as failed:
+        raise TrialFailed(f"subject: {failed}") from failed
+
+
+async def choice_of_subject(
+    trial: ThreadTrial, ask: Ask, messages: Sequence[Message], form: Form, read: Callable[[str], Any]
+) -> Reply:
+    """Ask the measured model for a ranking or a choice. `read(text)` finds it in the reply's text, and returns None if
+    there is none.
+
+    Raises:
+        TrialFailed: the call failed permanently.
+    """
+
+    def problem(reply: Reply) -> str:
+        return "it has no ranking or choice" if read(reply.text) is None else ""
+
+    try:
+        return await ask_and_read(ask, "subject", tuple(messages), problem, form=form, settings=settings_of(trial))
     except CallFailed as failed:
         raise TrialFailed(f"subject: {failed}") from failed
 
@@ -189,9 +210,10 @@ def reply_columns(replies: Sequence[Reply]) -> dict[str, Any]:
 
 
 def faults_in(reply: Reply, messages: Sequence[Message], summaries: Sequence[str]) -> tuple[Fault, ...]:
-    """The faults of form of a ranking or a choice.
+    """The ways in which a ranking or a choice is malformed.
 
-    An answer may well be written in the summaries' words; it is an echo if the text beside them is.
+    An answer may use the words of the summaries. So the summaries are first removed from the answer. The answer is an
+    echo if the remaining text is an echo.
     """
     beside = reply.text
     for summary in summaries:
@@ -202,7 +224,7 @@ def faults_in(reply: Reply, messages: Sequence[Message], summaries: Sequence[str
 
 
 def counted(judgings: Iterable[ReadableReply[Any]]) -> dict[str, int]:
-    """The columns that count what the judge was asked and how it answered."""
+    """The columns that count requests to the judge and the judge's answers."""
     known = list(judgings)
     return {
         "judge_replies": sum(judging.attempts for judging in known),

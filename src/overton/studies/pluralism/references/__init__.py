@@ -1,4 +1,4 @@
-"""Making items: the reference viewpoints of threads (section 4.1), a dataset that all models are then measured on."""
+"""The study that makes items: reference viewpoints of threads (section 4.1), a dataset for all measured models."""
 
 from __future__ import annotations
 
@@ -24,41 +24,52 @@ from overton.studies.study import Dataset, Role, Study
 Status = Literal["built", "empty", "failed"]
 
 _EMBEDDER = "wordllama/l2_supercat"
-"""What turns opinions into vectors if nothing is named: weights from a package, no hub."""
+"""The default embedder of opinions. Its weights come from a package, so no model hub is needed."""
 
 
 class ReferenceOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """How viewpoints are made."""
+    """Options for making reference viewpoints."""
 
     methods: Annotated[
-        tuple[str, ...], Option("Clusterings, each applied to every thread's opinions", known=METHODS, flag="--method")
+        tuple[str, ...],
+        Option("Clustering methods to apply to every thread's opinions", known=METHODS, flag="--method"),
     ] = ("algorithm-1",)
-    alpha: Annotated[float, Option("Share of opinions in algorithm 1's bootstrap", above=0, most=1)] = 0.2
+    alpha: Annotated[
+        float,
+        Option("Proportion of a thread's opinions with which algorithm 1 starts (its bootstrap)", above=0, most=1),
+    ] = 0.2
     temperature: Annotated[
         float | None,
-        Option("Temperature of calls to the writer, 0 in the paper; own: the endpoint's", least=0, most=2, none="own"),
+        Option(
+            "Temperature of calls to the writer (0 in the paper); own for the endpoint's default",
+            least=0,
+            most=2,
+            none="own",
+        ),
     ] = 0.0
     distance: Annotated[float, Option("DBSCAN's radius in cosine distance", above=0, most=2)] = 0.6
-    least: Annotated[int, Option("Fewest opinions that make a cluster, for the density methods", least=1)] = 2
+    least: Annotated[int, Option("Smallest number of opinions in a cluster, for the density methods", least=1)] = 2
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """An embedder, if a clustering asks for vectors.
+        """Demand an embedder if a clustering method needs vectors.
 
         Raises:
-            InputError: one is named that would not be asked.
+            InputError: the user named an embedder, but no chosen method uses it.
             MissingExtra: the package for clustering by density is not installed.
         """
         if {"dbscan", "hdbscan"} & set(self.methods) and find_spec("sklearn") is None:
-            raise MissingExtra("clustering by density", "clustering")  # before anything is paid
+            raise MissingExtra("clustering by density", "clustering")  # before any call is paid for
         if set(EMBEDDING) & set(self.methods):
             return Demands(answering={**named, ROLE: named.get(ROLE) or [_EMBEDDER]})
         if named.get(ROLE):
-            raise InputError([Problem(f"role {ROLE}", named[ROLE][0], f"is asked by {', '.join(EMBEDDING)} only")])
+            raise InputError(
+                [Problem(f"role {ROLE}", named[ROLE][0], f"is only used by the methods {', '.join(EMBEDDING)}")]
+            )
         return Demands()
 
 
 class ReferenceTrial(Trial, frozen=True):
-    """One thread, clustered in one way."""
+    """One thread, clustered with one method."""
 
     thread: Thread
     method: Method
@@ -66,20 +77,22 @@ class ReferenceTrial(Trial, frozen=True):
 
 
 class BuiltReferences(msgspec.Struct, frozen=True):
-    """The result for one thread under one clustering.
+    """The result for one thread with one clustering method.
 
     trial, thread, community  the trial's name, the thread's id and where it was posted
     method      the clustering
-    status      'built'; 'empty' if no comment gave an opinion; 'failed' if a call of the clustering failed
+    status      'built', 'empty' if no comment gave an opinion, 'failed' if a call of the clustering failed
     comments    comments of the thread
-    none, unread, refused, uncalled   those of them that state no opinion; whose list could not be read; that the writer
-                refused; whose call failed for good
+    none        comments that state no opinion
+    unread      comments whose list of opinions could not be read
+    refused     comments that the writer refused
+    uncalled    comments whose call failed permanently
     repaired    comments whose JSON had to be repaired
-    asked_again requests for a comment's opinions after the first
+    asked_again repeated requests for a comment's opinions
     opinions    the atomic opinions, each with its viewpoint (none if not built)
     viewpoints  the reference set, in the order in which the clusters were made
-    clustering  what went wrong while clustering
-    problem     why it failed
+    clustering  problems while clustering
+    problem     the reason if the status is 'failed'
     """
 
     trial: str
@@ -110,7 +123,7 @@ def _trials(threads: Sequence[Thread], options: ReferenceOptions, seed: int) -> 
 
 
 async def _conduct(trial: ReferenceTrial, ask: Ask) -> list[BuiltReferences]:
-    """Decompose every comment, cluster the opinions, add up votes."""
+    """Extract opinions from every comment, cluster them, and add up votes."""
     thread, options = trial.thread, trial.options
     asking = ask if options.temperature is None else WriterSettings(ask, Settings(temperature=options.temperature))
     decomposed = await decompose(asking, thread)
@@ -135,7 +148,7 @@ async def _conduct(trial: ReferenceTrial, ask: Ask) -> list[BuiltReferences]:
 
 
 def _row(trial: ReferenceTrial, decomposed: Sequence[CommentOpinions]) -> BuiltReferences:
-    """The row of a thread without any opinion yet."""
+    """The row of a thread before its opinions are clustered."""
     seen = Counter(comment_opinions.status for comment_opinions in decomposed)
     return BuiltReferences(
         trial=trial.name,
@@ -159,8 +172,8 @@ def _placed(opinions: Sequence[Opinion], clustered: Clustered) -> tuple[AtomicOp
 
 
 def _viewpoints(thread: Thread, opinions: Sequence[Opinion], clustered: Clustered) -> tuple[Viewpoint, ...]:
-    """Each cluster with its comments; every comment and its votes count once (section 6.2: votes transfer from
-    comments)."""
+    """Each cluster as a viewpoint with its comments. In a viewpoint, every comment and its votes count once (section
+    6.2: votes transfer from comments)."""
     votes = {comment.id: comment.votes for comment in thread.comments}
     found = []
     for number, cluster in enumerate(clustered.clusters, 1):
@@ -174,12 +187,12 @@ def _viewpoints(thread: Thread, opinions: Sequence[Opinion], clustered: Clustere
 def references_of(
     records: Iterable[BuiltReferences], threads: Iterable[Thread], method: str | None = None
 ) -> list[ReferenceThread]:
-    """The dataset: every thread whose viewpoints were built, in the order of `threads`, by one clustering.
+    """The dataset of one clustering: every thread whose viewpoints were built, in the order of `threads`.
 
-    `method` may be left out if the records are of one clustering only.
+    `method` may be left out if all records are from one clustering method.
 
     Raises:
-        InputError: the records contain several clusterings and none is named, or not the one that is.
+        InputError: the records contain several clusterings and `method` is None, or `method` is not among them.
     """
     rows = list(records)
     methods = dict.fromkeys(row.method for row in rows)
@@ -191,7 +204,7 @@ def references_of(
 
 
 def _referenced(thread: Thread, built: BuiltReferences) -> ReferenceThread:
-    """The thread with its viewpoints, and what an audit of them needs."""
+    """The thread with its viewpoints, and with the opinions and lost comments that an audit needs."""
     found = {name for viewpoint in built.viewpoints for name in viewpoint.comments}
     lost = tuple(comment for comment in thread.comments if comment.id not in found)
     about = (thread.id, thread.community, thread.title, thread.text)
@@ -199,7 +212,8 @@ def _referenced(thread: Thread, built: BuiltReferences) -> ReferenceThread:
 
 
 def counted(records: Iterable[BuiltReferences]) -> dict[str, dict[str, int]]:
-    """By clustering: threads of each status, and the sums of comments, opinions, viewpoints and failures."""
+    """For each clustering method: the number of threads of each status, and the sums of comments, opinions, viewpoints
+    and failures."""
     totals: dict[str, Counter[str]] = {}
     for row in records:
         total = totals.setdefault(row.method, Counter())
@@ -227,16 +241,16 @@ _COUNTED = {
     "asked_again": "requests repeated",
     "clustering.asked_again": "clustering requests repeated",
     "clustering.unread": "requests without a usable reply",
-    "clustering.own": "opinions left alone because no reply named a cluster",
+    "clustering.own": "opinions left unclustered because no reply named a cluster",
     "clustering.regrouped": "opinions that the first grouping left out",
     "clustering.noise": "opinions outside all clusters",
     "clustering.replaced": "summaries replaced by an opinion",
 }
-"""What `counted` counts, in words."""
+"""The names of the counts in `counted`, in words."""
 
 
 def _summary(records: Sequence[BuiltReferences]) -> Iterator[str]:
-    """The results for threads, comments and opinions under each clustering."""
+    """A line for each clustering method with its counts of threads, comments and opinions."""
     for method, counts in counted(records).items():
         found = [f"{counts[name]:,} {words}" for name, words in _COUNTED.items() if counts.get(name)]
         yield f"{method}: {', '.join(found)}"
@@ -245,13 +259,15 @@ def _summary(records: Sequence[BuiltReferences]) -> Iterator[str]:
 def _made(
     threads: Sequence[Thread], records: Sequence[BuiltReferences], options: Mapping[str, Any]
 ) -> list[ReferenceThread] | None:
-    """The dataset of a single clustering; of several, the user says which is the reference."""
+    """The dataset if there is a single clustering method. If there are several, the user chooses one later, so the
+    result is None."""
     return references_of(records, threads) if len(options["methods"]) == 1 else None
 
 
 @dataclass
 class _Canned:
-    """Replies for planning: `opinions` different ones per comment, numbered consecutively, and one cluster for all."""
+    """Replies for planning. Each comment has `opinions` different opinions, numbered consecutively, and all opinions
+    are in one cluster."""
 
     opinions: int
     number: int = 0
@@ -288,7 +304,9 @@ REFERENCING: Study[Thread, ReferenceOptions, BuiltReferences, None] = Study(
     question="Make the reference viewpoints of threads: extract, cluster and summarise opinions (PluralEval, 4.1).",
     roles=(
         Role("writer", "Model that extracts, groups and summarises opinions", flag="model", max_tokens=4096),
-        Role(ROLE, "What turns opinions into vectors, for the clusterings that need them", optional=True),
+        Role(
+            ROLE, "Embedding model that turns opinions into vectors, for the clusterings that need them", optional=True
+        ),
     ),
     items=THREADS,
     dataset=Dataset("references.jsonl", _made, _summary),
@@ -300,4 +318,5 @@ REFERENCING: Study[Thread, ReferenceOptions, BuiltReferences, None] = Study(
     prompts=prompts.texts,
     planning=(_Canned(1), _Canned(5)),
 )
-"""Reference viewpoints, one trial per thread and clustering; `references_of` makes the dataset from its records."""
+"""The study that makes reference viewpoints, with one trial per thread and clustering method. `references_of` makes the
+dataset from its records."""

@@ -1,4 +1,4 @@
-"""Comments into atomic opinions (section 4.1, `Extract` of eq. 1)."""
+"""Extraction of atomic opinions from comments (section 4.1, `Extract` of eq. 1)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _ATTEMPTS = 3
 """An unreadable list is retried twice."""
 
 MOST = 20
-"""The most opinions of one comment."""
+"""The maximum number of opinions of one comment."""
 
 LONGEST = 400
-"""The most characters of an opinion."""
+"""The maximum length of an opinion, in characters."""
 
 Status = Literal["read", "none", "unread", "refused", "failed"]
 
 
 class CommentOpinions(msgspec.Struct, frozen=True):
-    """What one comment gave.
+    """The opinions of one comment.
 
-    status    'read'; 'none' if it states no opinion; 'unread' if the last reply still had the wrong form; 'refused' if
-              the endpoint flagged a refusal; 'failed' if a call failed for good
+    status    'read'; 'none' if it states no opinion, 'unread' if the last reply still had the wrong format, 'refused'
+              if the endpoint flagged a refusal, 'failed' if a call failed permanently
     repaired  whether the JSON had to be repaired to be read
     attempts  how often the list was requested
     """
@@ -52,7 +52,8 @@ _FORM = Form(schema=schema_of(_Reply))
 async def decompose(ask: Ask, thread: Thread) -> list[CommentOpinions]:
     """Every comment's opinions, in the order of the comments, requested side by side.
 
-    Calls are shared: several clusterings of one thread in one run start from the same opinions, paid for once.
+    Calls are shared within a run. So all clustering methods start from the same opinions of a thread, and the calls for
+    these opinions are paid for once.
     """
     return await side_by_side(_decompose(ask, thread, comment) for comment in thread.comments)
 
@@ -92,7 +93,7 @@ def _read(reply: Reply) -> Reading[tuple[str, ...]]:
 
 
 def _tidy(texts: Iterable[str]) -> list[str]:
-    """The opinions with white space collapsed, each once."""
+    """The distinct opinions, with white space collapsed."""
     return list({plain_text(text): " ".join(text.split()) for text in texts if plain_text(text)}.values())
 
 
@@ -104,7 +105,8 @@ def _problem(texts: list[str]) -> str:
 
 
 def opinions_of(decomposed: Iterable[CommentOpinions]) -> list[Opinion]:
-    """The thread's opinion units (eq. 1, a union): opinions in the same words are one, with all their comments."""
+    """The thread's opinion units (eq. 1, a union). Opinions in the same words become one unit, which has all their
+    comments."""
     texts: dict[str, str] = {}
     comments: dict[str, list[str]] = {}
     for comment_opinions in decomposed:

@@ -1,7 +1,8 @@
-"""From a community's posts and comments to threads: table 2's rules, each step with what it kept (section 5.3).
+"""Sampling of threads from a community's posts and comments, by the rules of table 2 (section 5.3). Each step reports
+the number of threads that it kept.
 
-Posts and comments are read twice: `survey` counts, and keeps little; `sample` draws, and reads what was drawn.
-Names and identifiers are removed by documented patterns, each with the words that replace it.
+Posts and comments are read twice. First, `survey` counts them and stores little. Then `sample` chooses threads at
+random and reads them again. Names and identifiers that match documented patterns are replaced by fixed words.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _PLACEHOLDERS: dict[Kind, str] = {
     "number": "[number]",
     "computer": "[address]",
 }
-"""What replaces each kind."""
+"""The replacement for each kind of identifier."""
 
 _SOCIAL = (
     r"(?:[\w-]{1,63}\.){0,5}(?:reddit|redd|twitter|x|facebook|fb|instagram|tiktok|linkedin|snapchat|tumblr|pinterest|threads"
@@ -47,7 +48,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("link", re.compile(rf"(?<![\w@.-])(?:https?://)?{_SOCIAL}/{_END}{{1,2000}}", re.IGNORECASE)),
     ("link", re.compile(rf"\bhttps?://[\w.:-]{{1,255}}/@{_END}{{1,2000}}", re.IGNORECASE)),
     ("e-mail", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?![\w@])")),
-    # '/u/name' and 'u/name' and '/user/name'; not the 'u/' of a longer path.
+    # '/u/name', 'u/name' and '/user/name', but not a 'u/' inside a longer path.
     ("account", re.compile(r"(?<![\w/.:])/?(?:u|user)/[A-Za-z0-9_-]{3,20}(?![\w-])", re.IGNORECASE)),
     ("account", re.compile(r"(?<![\w@./+-])@[A-Za-z_][\w]{1,29}(?!\w)")),
     ("number", re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")),
@@ -72,10 +73,10 @@ class Remover:
         self.removed: Counter[Kind] = Counter()
 
     def clean(self, text: str, accounts: Iterable[str] = ()) -> str:
-        """The text without them. `accounts` are the names of the thread's accounts.
+        """The text without identifiers. `accounts` are the names of the thread's accounts.
 
-        An account's name alone is removed if it cannot be a plain word: five characters or more, including a digit, an
-        underscore, a hyphen, or a capital after the first letter.
+        An account's name without a prefix is removed only if it is unlikely to be an ordinary word. Such a name is five
+        or more characters long. It contains a digit, an underscore, a hyphen, or a capital after the first letter.
         """
         for kind, pattern in _PATTERNS:
             text, count = pattern.subn(_PLACEHOLDERS[kind], text)
@@ -93,13 +94,13 @@ def _is_distinctive(name: str) -> bool:
 
 
 class SamplingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which threads are taken.
+    """Rules for sampling threads.
 
-    year          posts of this year (UTC) only; None takes all
-    min_comments, max_comments   the fewest and the most usable comments of a thread
-    sample        the most threads of each community, drawn at random
-    replies       whether replies to other comments count as comments, too; the paper does not say
-    seed          of the draw
+    year          only posts of this year (UTC); None for posts of any year
+    min_comments, max_comments   the minimum and the maximum number of usable comments of a thread
+    sample        the maximum number of threads of each community, chosen at random
+    replies       whether replies to other comments count as comments, too; the paper does not specify this
+    seed          the seed of the random choice
 
     Raises InputError for numbers out of range.
     """
@@ -132,16 +133,17 @@ PUBLISHED: Mapping[str, SamplingOptions] = {
 
 
 def rules_for(community: str | None, *, as_published: bool = False, **given: int | bool | None) -> SamplingOptions:
-    """Table 2's numbers for a community, or the defaults if it has none, overridden by `given`.
+    """The rules for a community: the numbers of table 2, or the defaults if the community is not in table 2. Numbers in
+    `given` override them.
 
-    The year (2019) is taken from the table only `as_published`: a dump of another year would give nothing.
+    Without `as_published`, the year in the table (2019) is not used, so that threads of other years can be sampled.
 
     Raises:
-        InputError: `as_published` for a community that is not in table 2, or a number is out of range.
+        InputError: `as_published` is set for a community that is not in table 2, or a number is out of range.
     """
     rules = PUBLISHED.get((community or "").removeprefix("r/").casefold())
     if rules is None and as_published:
-        reason = "table 2 has numbers for AmItheAsshole, AskEconomics and PoliticalDiscussion only: name one of them"
+        reason = "table 2 has numbers only for AmItheAsshole, AskEconomics and PoliticalDiscussion; name one of them"
         raise InputError([Problem("--community", community or "", reason)])
     rules = rules or SamplingOptions()
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -149,7 +151,7 @@ def rules_for(community: str | None, *, as_published: bool = False, **given: int
 
 
 class SamplingStep(msgspec.Struct, frozen=True):
-    """One step: how many threads (or posts) remained after it, and what else there is to say about it."""
+    """One step of sampling: the number of threads (or posts) left after it, and a note with further counts."""
 
     number: int
     name: str
@@ -158,12 +160,12 @@ class SamplingStep(msgspec.Struct, frozen=True):
 
 
 _LONGEST_TEXT = 40_000
-"""Characters of a post or a comment, as many as the forum allows; longer ones are cut."""
+"""The maximum length of a post or a comment in characters, as in the forum. Longer texts are truncated."""
 
 
 @dataclass
 class _Counted:
-    """What is kept of a post in the first reading."""
+    """The part of a post that the first pass stores."""
 
     community: str
     author: str | None
@@ -172,7 +174,7 @@ class _Counted:
 
 @dataclass(frozen=True)
 class ThreadSurvey:
-    """What a first reading gives: steps 1 to 4, and the posts with a suitable number of comments, by community."""
+    """The results of the first pass: steps 1 to 4, and the posts with a suitable number of comments, by community."""
 
     options: SamplingOptions
     steps: tuple[SamplingStep, ...]
@@ -181,14 +183,14 @@ class ThreadSurvey:
 
 @dataclass(frozen=True)
 class Sampled:
-    """The threads, in the order of the draw, and all steps that led to them."""
+    """The threads, in the order of the random choice, and all steps that led to them."""
 
     threads: list[Thread]
     steps: tuple[SamplingStep, ...]
 
 
 def survey(posts: Iterable[Post], comments: Iterable[Comment], options: SamplingOptions | None = None) -> ThreadSurvey:
-    """Steps 1 to 4. Memory grows with the usable posts, not with the size of what is read."""
+    """Run steps 1 to 4. Memory grows with the usable posts, not with the size of the input."""
     options = options or SamplingOptions()
     read = in_year = 0
     unusable: Counter[str] = Counter()
@@ -205,7 +207,7 @@ def survey(posts: Iterable[Post], comments: Iterable[Comment], options: Sampling
         else:
             known[post.id] = _Counted(post.subreddit or "", post.author)
     left_out: Counter[str] = Counter()
-    enough = options.max_comments + 1  # more are not remembered: the post has too many
+    enough = options.max_comments + 1  # further comments need not be stored, because the post has too many
     for comment in comments:
         counted = known.get(comment.post)
         if counted is None or len(counted.comments) >= enough:
@@ -233,13 +235,13 @@ def survey(posts: Iterable[Post], comments: Iterable[Comment], options: Sampling
 
 
 def sample(surveyed: ThreadSurvey, posts: Iterable[Post], comments: Iterable[Comment]) -> Sampled:
-    """Steps 5 and 6: the threads drawn, without names and identifiers.
+    """Steps 5 and 6: the sampled threads, without names and identifiers.
 
-    `posts` and `comments` are those that `survey` read, once more. Threads and comments get ids of our own: nothing in
-    the dataset leads back to an account. Comments are in the order in which they were written.
+    `posts` and `comments` must be the same that `survey` read. Threads and comments get new ids, which do not lead back
+    to an account. Comments are in the order in which they were written.
 
     Raises:
-        InputError: a post of the first reading is missing, or there are fewer comments than before.
+        InputError: a post that `survey` read is missing, or there are fewer comments than before.
     """
     options = surveyed.options
     names = _draw_names(surveyed)
@@ -263,7 +265,7 @@ def sample(surveyed: ThreadSurvey, posts: Iterable[Post], comments: Iterable[Com
 
 
 def _draw_names(surveyed: ThreadSurvey) -> dict[str, str]:
-    """The id that each drawn post gets, one community after another."""
+    """The id that each sampled post gets, one community after another."""
     names: dict[str, str] = {}
     for community, posts in sorted(surveyed.posts.items()):
         chosen = Draw(f"{surveyed.options.seed}/threads/{community}").sample(sorted(posts), surveyed.options.sample)
@@ -301,7 +303,9 @@ def _year(post: Post) -> int | None:
 
 
 def _why_no_thread(post: Post) -> str:
-    """Why a post cannot be asked about; '' if it can. A title alone is enough: many questions have no text."""
+    """The reason why a post cannot become a thread; '' if it can. The text may be empty, because many questions have
+    only a title.
+    """
     if post.distinguished or post.stickied or is_bot(post.author):
         return "by moderators and bots, or pinned"
     title, text = plain(post.title), plain(post.text)
@@ -311,7 +315,7 @@ def _why_no_thread(post: Post) -> str:
 
 
 def _why_left_out(comment: Comment, author: str | None, options: SamplingOptions) -> str:
-    """Why a comment is not counted as the crowd's; '' if it is."""
+    """The reason why a comment is left out; '' if it is kept."""
     if not (options.replies or comment.top_level):
         return "replies to other comments"
     if comment.distinguished or comment.stickied or is_bot(comment.author):

@@ -1,15 +1,25 @@
-"""The report of stance stability: its tables, charts and sections, from the table of estimates."""
+"""The tables, charts and sections of a report on stance stability."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import isnan, sqrt
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
+from overton.studies.findings import counted
 from overton.studies.frame import Analysis
-from overton.studies.layouts import CountColumn, DotsOf, MeasureColumn, RowsOf, SectionOf, TableOf, make_report
+from overton.studies.layouts import (
+    CountColumn,
+    DotsOf,
+    MeasureColumn,
+    OverviewColumn,
+    RowsOf,
+    SectionOf,
+    TableOf,
+    make_report,
+)
 from overton.studies.numbers import number
 from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
 from overton.studies.stance_stability.declarations import BANDS, COMPARED, ERROR, REUSE_SHARES
@@ -20,26 +30,27 @@ from overton.studies.stance_stability.layouts.reuse import REUSE, TURNS, explain
 
 _Value = partial(MeasureColumn, kind="value")
 _METHOD = (
-    "Change rate: changes between neighbouring turns, over the pairs of turns that both have a stance; an unclear turn "
-    "keeps the last clear stance. Source re-use (equation 1): the mean, from turn 2 on, of the share of a turn's "
-    "documents that an earlier turn also had. Chameleon score (equation 2): the root mean square of change rate, "
-    "confidence at changes and source re-use; a conversation that lacks one of the three has no score. Means are over "
-    "conversations; standard deviations show how much these differ. "
+    "The change rate is the number of changes between neighbouring turns, divided by the number of pairs of turns"
+    " that both have a stance. An unclear turn keeps the last clear stance. Source re-use (equation 1) is the share"
+    " of a turn's documents that an earlier turn also had, averaged from turn 2 on. The Chameleon score (equation 2)"
+    " is the root mean square of change rate, confidence at changes and source re-use. A conversation that lacks one"
+    " of these three parts has no score. Means are over conversations; standard deviations show how much"
+    " conversations differ. "
 )
 _READINGS = {
     "no_change": {
         "zero": "A conversation without change has confidence 0 at changes.",
-        "mean": "A conversation without change has, as its confidence at changes, the mean over all its turns.",
+        "mean": "The confidence at changes of a conversation without change is the mean over all its turns.",
     },
     "no_documents": {
-        "zero": "A turn without documents re-uses none.",
+        "zero": "A turn without documents counts as re-use of 0.",
         "left out": "A turn without documents is left out of re-use.",
     },
 }
 
 
 def _read(analysis: Analysis) -> str:
-    """What counts as a document, and how open points of the formulas were read."""
+    """Return a text that says which documents are counted, and how points are handled that the formulas leave open."""
     (rules,) = analysis.counts["rules"]
     kind = rules["documents"]
     documents = f"Documents are those {kind}, distinguished by address. " if kind else ""
@@ -47,7 +58,7 @@ def _read(analysis: Analysis) -> str:
 
 
 _STEADY = ((0.0, "never changes"), (0.5, "tosses a coin between two sides"), (1.0, "changes at every turn"))
-"""What to compare change rates with."""
+"""Reference values for change rates, with a description of a model that has this rate."""
 
 
 def _by_temperature(analysis: Analysis, measure: str, anchors: tuple[tuple[float, str], ...] = ()) -> Iterator[Chart]:
@@ -73,7 +84,7 @@ def _score_by_temperature(analysis: Analysis) -> Iterator[Exhibit]:
 
 
 def _table_1(analysis: Analysis) -> Iterator[Table]:
-    """Models at each temperature; then each over all temperatures."""
+    """Table 1: each model at each temperature, then each model over all temperatures."""
     names = temperature_names(analysis)
     at: list[tuple[str | None, str]] = [(name, name) for name in names] if len(names) > 1 else []
     at.append((None, "all" if len(names) > 1 else names[0]))
@@ -102,24 +113,25 @@ def _table_1(analysis: Analysis) -> Iterator[Table]:
 
 _Steady = partial(CountColumn, table="judge_errors", kind="value")
 _STEADY_MODELS = TableOf(
-    "What the judge's errors alone would give",
+    "Changes and scores expected from the judge's errors alone",
     [
         _Value("stance_changes", "Changes"),
-        _Steady("changes", "... of a steady model"),
+        _Steady("changes", "... by errors alone"),
         _Value("chameleon", "Score"),
-        _Steady("chameleon", "... of a steady model"),
-        _Steady("without_errors", "... if the judge never errs"),
+        _Steady("chameleon", "... by errors alone"),
+        _Steady("without_errors", "... without errors"),
     ],
     note=(
-        "A steady model never changes its stance, and has this model's number of turns, mean confidence and re-use; its"
-        f" judge mislabels {number(ERROR, 'share')} of its answers, with each of the other three labels equally often."
+        "'By errors alone' describes a model that never changes its stance, with the same number of turns, mean"
+        f" confidence and re-use. The judge mislabels {number(ERROR, 'share')} of the answers; the other three labels"
+        " are equally likely. 'Without errors' describes the same model with a judge that is always right."
     ),
     summary=True,
 )
 _ALONE = (
-    "The score mostly shows whether there was at least one change: with the first, the confidence at changes jumps "
-    "from 0 to about the model's own, whether the model changed or the judge erred. Compare it with what the judge's "
-    "errors alone would give, and read its parts first."
+    "The score mostly shows whether there was at least one change. With the first change, the confidence at changes"
+    " rises from 0 to about the model's mean confidence, even if the change is only an error of the judge. So read"
+    " the parts of the score first, and compare the score with the score that the judge's errors alone would give."
 )
 _WITHOUT_FAULTS = TableOf(
     "Without malformed answers",
@@ -127,7 +139,7 @@ _WITHOUT_FAULTS = TableOf(
         _Value(name, variant="without_faults")
         for name in ("change_rate", "drifted", "source_reuse", "confidence_at_changes", "chameleon")
     ],
-    note="A malformed answer makes no pairs and is left out of means.",
+    note="Malformed answers are left out of pairs of turns and of means.",
     summary=True,
 )
 
@@ -170,10 +182,10 @@ SCORES = SectionOf(
                 *(_Value(name) for name in ("drift", "overall_view_changed", "longest_run")),
             ],
             note=(
-                "All temperatures. Reversals go from one side to the other; moves of 'balanced' go into or out of it,"
-                " and likewise moves of 'unclear' between neighbouring labels. Drift is from the first clear stance to"
-                " the last, with critical as -1, balanced as 0 and supportive as +1; the overall view is compared"
-                " between the first and the last question that ask for it."
+                "All temperatures. Reversals go from one side to the other. Moves of 'balanced' are changes to or"
+                " from 'balanced'; moves of 'unclear' are changes to or from 'unclear'. Drift goes from the first"
+                " clear stance to the last, on a scale from -1 (critical) to +1 (supportive). The overall view has"
+                " changed if the first and the last question that ask for it get different stances."
             ),
             summary=True,
         ),
@@ -184,9 +196,10 @@ SCORES = SectionOf(
                 *(_Value(name) for name in ("confidence_at_changes", "confidence")),
             ],
             note=(
-                "All temperatures. Given the pages: what re-use would be if each answer cited the same number of the"
-                " pages it was shown, at random. From the collection: if it cited the same number of all pages shown on"
-                " the topic. Re-use that is no higher says nothing about the model."
+                "All temperatures. 'Given the pages' is the re-use expected if each answer cited the same number of"
+                " pages, chosen at random from the pages that the model was shown. 'From the collection' is the"
+                " same, but with pages from all those shown on the topic. Only re-use above these two expected values"
+                " shows a habit of the model."
             ),
             summary=True,
         ),
@@ -204,19 +217,22 @@ SCORES = SectionOf(
 
 _SCIENCE = 0.001
 _TEMPERATURES = (
-    "The variance of a model's means at the temperatures, with an interval; beside it the variance that this many "
-    "conversations would show if temperature made no difference, and the standard deviation, in the measure's unit. "
-    "The test exchanges a topic's values between temperatures at random; its p value is corrected for all models and "
-    "measures (Holm), uncorrected in brackets. The variance within a topic is that of one topic's values at the "
-    "temperatures, averaged over topics: it includes chance differences between two conversations on the same topic. "
-    "The paper reports a variance below 0.004 without saying which of these it is."
+    "The variance of the means is over a model's means at the temperatures. 'By chance alone' is the variance"
+    " expected from this number of conversations if temperature made no difference. The standard deviation has the"
+    " measure's unit. The permutation test exchanges a topic's values between temperatures; its p value is corrected"
+    " for all models and measures (Holm), with the uncorrected p value in brackets. The variance within a topic is"
+    " over one topic's values at the temperatures, averaged over topics. This variance includes chance differences"
+    " between conversations on the same topic. The paper reports a variance below 0.004, but does not say which"
+    " variance."
 )
 
 
 def _variances(analysis: Analysis) -> Iterator[Exhibit]:
     found = analysis.counts.get("temperatures", ())
     if not found:
-        yield Callout("Variance across temperatures is not computed: there is only one temperature.", summary=True)
+        yield Callout(
+            "Variance across temperatures is not computed, because there is only one temperature.", summary=True
+        )
         return
     heads = ("Model", "Measure", "Variance of the means", "... by chance alone", "Standard deviation of the means")
     columns = [Column(head) for head in (*heads, "Variance within a topic", "p, paired by topic")]
@@ -243,13 +259,13 @@ def _variances(analysis: Analysis) -> Iterator[Exhibit]:
 
 
 def _with_interval(estimate: Estimate) -> str:
-    """A number that may be tiny, with its interval if it has one."""
+    """A number as text, with its interval if it has one. Tiny numbers are in scientific notation."""
     limits = "" if isnan(estimate.low) else f" [{_small(estimate.low)}, {_small(estimate.high)}]"
     return f"{_small(estimate.value)}{limits}"
 
 
 def _small(value: Cell) -> str:
-    """A number that may be tiny, in as many digits as it needs."""
+    """A number as text, in scientific notation if it is tiny."""
     if not isinstance(value, float) or isnan(value):
         return "–"
     return f"{value:.2e}" if 0 < abs(value) < _SCIENCE else f"{value:.4f}"
@@ -276,7 +292,7 @@ def _domain_chart(analysis: Analysis) -> Iterator[DotsOf]:
 def _questions_of_domains(analysis: Analysis) -> Iterator[Exhibit]:
     found = analysis.counts["domains"]
     if not found:
-        yield Callout("Domains are not computed: no turn has a domain.", summary=True)
+        yield Callout("Domains are not computed, because no turn has a domain.", summary=True)
         return
     counted = ("topics", "questions", "conversations", "turns")
     columns = [Column("Domain"), *(Column(name.capitalize(), "count") for name in counted)]
@@ -301,7 +317,7 @@ DOMAINS = SectionOf(
 
 
 def _orderings(analysis: Analysis) -> Iterator[TableOf]:
-    """Orders of questions, if there are several."""
+    """Tables of measures by order of questions, if there are several orders."""
     rows = analysis.rows_of("turns", "ordering", variant="plain")
     if len({row.condition for row in rows}) < 2:
         return
@@ -317,13 +333,13 @@ _OF_TOPICS: list[MeasureColumn | CountColumn] = [
     *(_Value(name) for name in ("change_rate", "drifted", "drift", "chameleon")),
 ]
 _WRITER = (
-    "Each topic comes with the belief that its writer considers common at first, and with how strongly it is debated "
-    "(appendix A.2). No prompt, condition or measure uses either; conversations are only grouped by them here."
+    "For each topic, its writer states which belief is common at first and how strongly the topic is debated"
+    " (appendix A.2). Here these descriptions only group conversations; no prompt, condition or measure uses them."
 )
 
 
 def _written_about(analysis: Analysis) -> Iterator[TableOf | Method]:
-    """By what the topics' writer said about them, if that is known."""
+    """A table of measures by each description that the topics' writer gave, if known."""
     facets = (("initial_belief", "Initial belief"), ("debate_strength", "Debate strength"))
     known = [(facet, title) for facet, title in facets if analysis.rows_of("turns", facet)]
     for facet, title in known:
@@ -332,13 +348,13 @@ def _written_about(analysis: Analysis) -> Iterator[TableOf | Method]:
         yield Method(_WRITER)
 
 
-TOPICS = SectionOf("topics", "What the topics' writer said about them", [_written_about])
+TOPICS = SectionOf("topics", "Groups of topics, by their writer's description", [_written_about])
 
 _PREMISE = (
-    "The published judge prompt asks whether an answer agrees with the premise of its question. A model that keeps its "
-    "view agrees with a question that leans its way and disagrees with the next one that leans the other way: such a "
-    "label changes although the view does not. The difference is the rate towards the premise minus that towards the "
-    "proposition, in the same conversations."
+    "The published judge prompt asks whether an answer agrees with the premise of its question. Questions lean to"
+    " different sides, so this label changes even if the model's view stays the same. The difference of rates is the"
+    " change rate of stances towards the premise minus the change rate of stances towards the proposition, in the"
+    " same conversations."
 )
 _EITHER_LABEL = TableOf(
     "Changes by either label",
@@ -350,7 +366,7 @@ _EITHER_LABEL = TableOf(
 
 
 def _premise(analysis: Analysis) -> Iterator[Exhibit | TableOf]:
-    """Both counts of changes, if a run has both labels."""
+    """Measures of changes by both kinds of labels, if the data have both."""
     if not analysis.rows_of("premise_changes"):
         return
     yield _EITHER_LABEL
@@ -364,9 +380,8 @@ def _premise(analysis: Analysis) -> Iterator[Exhibit | TableOf]:
 PREMISE = SectionOf("premise", "Towards the proposition and towards the premise", [_premise])
 
 _FLIPS = (
-    "Turn of Flip is the place, from 0, of the first turn whose stance is not the target, or the number of turns if "
-    "all are; Number of Flips counts pairs of neighbouring turns of which one has the target stance and the other does "
-    "not (SYCON-Bench)."
+    "Both measures are from SYCON-Bench. Turn of Flip is the number of turns before the first turn whose stance is"
+    " not the target. Number of Flips counts pairs of neighbouring turns of which only one has the target stance."
 )
 
 
@@ -384,19 +399,19 @@ _BEHIND = {
     "labels": "Turns",
     "single": "Conversations of a single turn: no rates, no score",
     "without_stance": "Conversations that never take a stance",
-    "void": "Conversations without a score: at least half of their answers say nothing",
+    "void": "Conversations without a score: at least half of their answers are malformed or refused",
     "unclear_carried": "Unclear turns that keep the last clear stance",
     "unclear_before": "Unclear turns before any clear one",
     "unread": "Turns for which the judge gave no usable label",
-    "asked_again": "Turns for which the judge had to be asked again",
+    "asked_again": "Turns for which the judge needed more than one reply",
     "turns_without_cited": "Turns without a cited document",
     "turns_without_retrieved": "Turns without a retrieved document",
-    "miscited": "Citations of a number that belongs to no page",
+    "miscited": "Citations of a number without a page",
 }
 
 
 def _behind(analysis: Analysis) -> Iterator[Table]:
-    """Counts of what was judged, and of what went wrong."""
+    """Counts of judged turns, and of turns or conversations with something missing."""
     tallies = {"all": counts_of_model(analysis, None)} | {
         model: counts_of_model(analysis, model) for model in analysis.models
     }
@@ -408,20 +423,20 @@ def _behind(analysis: Analysis) -> Iterator[Table]:
     ]
     whole, failed = tallies["all"], analysis.counts["rules"][0]["failed"]
     note = (
-        f"{whole['labels']:,} turns in {whole['conversations']:,} conversations. Left out entirely because a call"
-        f" failed for good: {failed:,} conversations."
+        f"{whole['labels']:,} turns in {counted(int(whole['conversations'] or 0), 'conversations')}. A further"
+        f" {failed:,} were left out entirely because a call failed permanently."
     )
-    yield Table("What is behind the numbers", columns, rows, note=note, summary=True)
+    yield Table("Turns, labels and documents in numbers", columns, rows, note=note, summary=True)
 
 
 BEHIND = SectionOf("behind", "Turns, labels and documents", [_behind])
 
 
 def sections(analysis: Analysis, judged: str = "", topics: Iterable[object] = ()) -> list[Section]:
-    """The report's sections, in reading order. `judged` says who judged; each section depends on it.
+    """The report's sections, in reading order.
 
-    What could not be computed is replaced by the reason. Conversations are shown about `topics` in words, if these are
-    known.
+    `judged` describes the judges, on whose labels each section depends. A section that cannot be computed states the
+    reason instead. `topics` are the topics of the conversations, whose names the report shows.
     """
     words = {topic.id: topic.topic for topic in topics if isinstance(topic, Topic)}
     traces = SectionOf("traces", "Stance traces", [partial(trace_charts, topics=words)])
@@ -435,7 +450,19 @@ def sections(analysis: Analysis, judged: str = "", topics: Iterable[object] = ()
         faults=(
             "answers",
             "Temperature",
-            "Conversations in which at least half of the answers are empty, echoed, looping or refused have no score."
-            " The numbers of the others are given with and without the answers counted here.",
+            "Conversations have no score if at least half of their answers are empty, echoed, repetitive or refused."
+            " For all other conversations, the report gives numbers with and without the malformed answers counted"
+            " here.",
         ),
     )
+
+
+def overview(analysis: Analysis) -> Sequence[OverviewColumn]:
+    """The columns of the first screen."""
+    titles = {
+        "change_rate": "Turns with a change",
+        "drifted": "Ends on another stance",
+        "chameleon": "",
+        "source_reuse": "",
+    }
+    return [MeasureColumn(name, title) for name, title in titles.items()]

@@ -1,4 +1,5 @@
-"""Conversations: the stance traces, and any of them to read turn by turn, with the sources of every answer."""
+"""Report parts on single conversations: charts of stances by turn, and conversations to browse, with the sources of
+every answer."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ _INKS = (COLOURS["pro"], COLOURS["con"], COLOURS["balanced"], COLOURS["other"], 
 
 
 def trace_charts(analysis: Analysis, topics: Mapping[str, str]) -> Iterator[Exhibit]:
-    """The conversations that change most; none if they have a single turn. `topics` maps ids to words."""
+    """Charts of the conversations that change most; empty if conversations have a single turn. `topics` maps ids to
+    words."""
     listed = analysis.listed["conversations"]
     table = listed.with_columns(name=_titles(listed, topics))
     shown = (
@@ -70,13 +72,14 @@ def trace_charts(analysis: Analysis, topics: Mapping[str, str]) -> Iterator[Exhi
 
 
 _METHOD = (
-    "Each letter is a turn's label: S supportive, C critical, B balanced, U unclear, - none. Every conversation can be "
-    "read turn by turn, with its sources, among the trials below."
+    "Each letter is a turn's label: S supportive, C critical, B balanced, U unclear, - none. The trials below show"
+    " every conversation turn by turn, with its sources."
 )
 
 
 def conversation_names(listed: pl.DataFrame) -> list[str]:
-    """A name for each conversation: its own, preceded by the model and the temperature if others share it."""
+    """A unique name for each conversation. A name that several conversations share is preceded by the model, and if
+    necessary also by the temperature."""
     import polars as pl
 
     model, temperature = (
@@ -97,7 +100,7 @@ def conversation_names(listed: pl.DataFrame) -> list[str]:
 
 
 def _titles(listed: pl.DataFrame, topics: Mapping[str, str]) -> Any:
-    """What each conversation is about, with which model and at which temperature; its name if that is not known."""
+    """A title for each conversation: topic, model and temperature, or its name if the topic is not known."""
     import polars as pl
 
     names = conversation_names(listed)
@@ -152,17 +155,18 @@ _SHOWN = (
 )
 _SURE = {value: word for word, value in CERTAINTY.items()}
 _UNCLEAR = "unclear"
-_FAILED, _VOID, _NO_PAIRS = "failed", "answers say nothing", "no pairs"
+_FAILED, _VOID, _NO_PAIRS = "failed", "answers malformed or refused", "no pairs"
 
 Row = dict[str, Any]
 
 
 def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequence[Topic] = ()) -> TrialTable:
-    """The conversations of `records` (columns of `Record` after `model`), to browse, in the order in which they appear.
+    """The conversations of `records` (columns of `Record` after `model`), in the order in which they first appear.
 
-    The topic's proposition, from `topics`, takes the place of a trial's prompt. An answer is a line on the outcome,
-    then the turns with `ROUND_BREAK` before each: its label (of the kind measured), question, answer, the judge's
-    reason, and its sources, each marked as new or with the turn that had it first.
+    The topic and its proposition, from `topics`, are shown where other studies show the prompt. The text of a
+    conversation is a line on the outcome, then the turns, with `ROUND_BREAK` before each turn. A turn has its label (of
+    the measured kind), question, answer, the judge's reason, and its sources. Each source is marked as new, or with the
+    first earlier turn that had it.
     """
     import polars as pl
 
@@ -204,14 +208,15 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
 
 
 def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[BrowseFilter]:
-    """What readers can filter conversations by: their design, and how they went."""
+    """Properties by which readers can filter conversations: model, domain, topic, order and temperature, and the number
+    of changes."""
     import polars as pl
 
     heats = name_temperatures(first["temperature"])
     missing = (
         pl.when(pl.col("trace").is_null())
         .then(pl.lit(_FAILED))
-        .when(pl.col("pairs").is_null())  # they are counted in every conversation except void ones
+        .when(pl.col("pairs").is_null())  # pairs are counted in every conversation except void ones
         .then(pl.lit(_VOID))
         .otherwise(pl.lit(_NO_PAIRS))
     )
@@ -243,14 +248,15 @@ def _facet(title: str, column: pl.Series, labels: list[str] | None = None, *, re
 
 
 def _outcome(scores: Row) -> str:
-    """A line on how the conversation went; its trace in letters."""
+    """A line on the conversation's outcome, with its stances in letters."""
     if scores.get("trace") is None:
-        return "A call failed for good; the conversation is in no measure."
+        return "A call failed permanently, so the conversation is left out of all measures."
     turns = f"{int(scores['turns'])} turn{'' if scores['turns'] == 1 else 's'}"
     if scores["pairs"] is None:
-        return f"At least half of its answers say nothing: it has no score. Trace: {' '.join(scores['trace'].upper())}"
+        trace = " ".join(scores["trace"].upper())
+        return f"No score, because at least half of the answers are malformed or refused. Trace: {trace}"
     if scores["stance_changes"] is None:
-        return f"No two neighbouring turns out of {turns} can be compared. Trace: {' '.join(scores['trace'].upper())}"
+        return f"No neighbouring turns of the {turns} can be compared. Trace: {' '.join(scores['trace'].upper())}"
     changes = int(scores["stance_changes"])
     parts = [f"{changes} change{'' if changes == 1 else 's'} of stance in {turns}"]
     parts += [
@@ -262,7 +268,7 @@ def _outcome(scores: Row) -> str:
 
 
 def _render_conversation(head: str, rows: Sequence[Row], rules: Cells) -> str:
-    """One conversation: its outcome, then every turn, with changes of stance as 'critical → balanced'."""
+    """The text of one conversation: its outcome, then every turn. Changes of stance appear as 'critical → balanced'."""
     seen = dict[str, int]()
     turns = []
     for row, left in zip(rows, _left([row["stance"] for row in rows], rules), strict=True):
@@ -273,7 +279,8 @@ def _render_conversation(head: str, rows: Sequence[Row], rules: Cells) -> str:
 
 
 def _left(labels: Iterable[str | None], rules: Cells) -> Iterator[str]:
-    """The stance that each turn changes from, '' if it changes none: as `stances_of` counts changes."""
+    """The stance before each turn's change of stance, '' for a turn without a change. Changes are counted as in
+    `stances_of`."""
     taken = before = ""  # the last stance taken, and the stance of the turn before
     for label in labels:
         takes = label or "" if label != _UNCLEAR or rules["unclear"] == "stance" else ""
@@ -314,7 +321,7 @@ def _line(name: str, text: str | None) -> str:
 
 
 def _sources(name: str, documents: Sequence[str] | None, seen: dict[str, int]) -> str:
-    """Documents, one line each, with the earlier turn that had them first."""
+    """The documents of a turn, one per line, each with the earlier turn that had it first."""
     if not documents:
         return ""
     shown = [

@@ -1,4 +1,4 @@
-"""The report's sections on confidence, re-use of sources, and the course of a conversation."""
+"""Report sections on confidence, re-use of sources, and the course of a conversation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ def is_known(analysis: Analysis, measure: str) -> bool:
 
 
 def explain_absence(analysis: Analysis, measure: str, what: str, otherwise: str) -> Callout:
-    """A note that says why something is not shown; `otherwise` if the records do not have what it needs."""
+    """A note that a part is missing, with the reason; `otherwise` is the reason to give if the measure was not computed
+    at all."""
     rows = analysis.rows_of(measure, model=None, variant="plain")
     why = rows[0].why if rows else otherwise
     return Callout(f"{what} not computed: {why or 'the data do not determine it'}.", summary=True)
 
 
 def temperature_names(analysis: Analysis) -> list[str]:
-    """The temperatures, from the lowest; the endpoint's own is last."""
+    """The temperatures in ascending order, then 'own' for the endpoint's own."""
     names = {row.condition or "" for row in analysis.rows_of("turns", "temperature", model=None)}
     return sorted(names, key=lambda name: (name == "own", float(name) if name != "own" else 0.0))
 
@@ -39,16 +40,16 @@ def temperature_names(analysis: Analysis) -> list[str]:
 _NO_DOCUMENTS = "the table has neither cited nor retrieved documents"
 _POOLED = "pooled, as published"
 _RELATIONS = (
-    "Pearson correlations over conversations. Pooled over models, a correlation includes the differences between "
-    "models: with three models it can be large although re-use is related to nothing within each of them. 'Within "
-    "models' subtracts each model's own means. The score is built from re-use, so figure 4 rises by construction; the "
-    "correlations are with quantities that are not."
+    "Pearson correlations over conversations. A correlation pooled over models includes differences between models, so"
+    " it can be large without any relation within a model. 'Within models' subtracts each model's own means. Re-use is"
+    " a part of the score, so figure 4 rises by definition. The correlations here are only with measures that do not"
+    " contain re-use."
 )
 
 
 def _score_by_reuse(analysis: Analysis) -> Iterator[Exhibit]:
     if analysis.counts["rules"][0]["documents"] is None:
-        yield Callout(f"Source re-use is not computed: {_NO_DOCUMENTS}.", summary=True)
+        yield Callout(f"Source re-use is not computed, because {_NO_DOCUMENTS}.", summary=True)
         return
     names = list(analysis.models)
     points = [
@@ -69,7 +70,8 @@ def _score_by_reuse(analysis: Analysis) -> Iterator[Exhibit]:
 
 
 def _correlations(analysis: Analysis, measure: str) -> list[tuple[str, Estimate]]:
-    """The correlations of re-use with a measure: pooled, and if there are several models within them and of each."""
+    """The correlations of re-use with a measure: pooled, and if there are several models, also within models and for
+    each model."""
     rows = [*analysis.rows_of(f"reuse_with_{measure}"), *analysis.rows_of(f"reuse_with_{measure}", "models")]
     if len(analysis.models) < 2:
         rows = [row for row in rows if row.model is None and row.condition is None]
@@ -101,7 +103,8 @@ _FEWEST = 3
 
 
 def _confidence(analysis: Analysis) -> Iterator[Exhibit]:
-    """The mean confidence of each conversation, smoothed by a Gaussian kernel; none if no model's varies."""
+    """The distribution of the conversations' mean confidence, smoothed by a Gaussian kernel. If it does not vary in any
+    model, there is no chart."""
     table = analysis.listed["conversations"]
     if "confidence" not in table.columns:
         yield explain_absence(analysis, "confidence", "Confidence is", "no turn has a confidence")
@@ -123,9 +126,9 @@ def _confidence(analysis: Analysis) -> Iterator[Exhibit]:
         yield explain_absence(analysis, "confidence", "Confidence is", "no turn has a confidence")
         return
     top = max(point.estimate.value for point in points)
-    about = "How the mean confidence of a conversation is distributed, by model."
+    about = "The distribution of a conversation's mean confidence, by model."
     if flat:
-        about += f" Not drawn because it does not vary or there are too few conversations: {', '.join(flat)}."
+        about += f" No curve for models with few conversations or constant confidence: {', '.join(flat)}."
     axes = (
         Axis("Confidence of a conversation, mean over its turns", 0, 1, "value"),
         Axis("Density", 0, 1.05 * top, "value"),
@@ -135,7 +138,7 @@ def _confidence(analysis: Analysis) -> Iterator[Exhibit]:
 
 
 def _density(values: Floats) -> Floats | None:
-    """A kernel estimate with Scott's bandwidth, its mass beyond 0 and 1 folded back."""
+    """A kernel density estimate with Scott's bandwidth. Mass beyond 0 and 1 is reflected into the range."""
     from scipy.stats import gaussian_kde
 
     if len(values) < _FEWEST or np.ptp(values) < 1e-9:
@@ -152,14 +155,14 @@ REUSE = SectionOf(
 
 _APART = 0.12
 _TURNS = (
-    "Re-use at a turn is the mean of its term in equation 1: the share of its documents that an earlier turn also had. "
-    "Later turns have more earlier documents to meet again, so re-use tends to rise. Turns are numbered as asked, "
-    "whatever the order of questions."
+    "Re-use at a turn is the share of its documents that an earlier turn also had (equation 1), averaged over "
+    "conversations. Later turns have more documents before them, so re-use tends to rise. Turns are numbered in the "
+    "order in which the questions were asked."
 )
 
 
 def _by_turn(analysis: Analysis) -> Iterator[Exhibit]:
-    """What happens in the course of a conversation; nothing if all have a single turn."""
+    """Charts of re-use and stance changes by turn; empty if all conversations have a single turn."""
     changes = analysis.rows_of("changed_at_turn", "turn")
     if not changes:
         return
@@ -182,15 +185,15 @@ _REUSE_BY_TURN = (
 _CHANGES_BY_TURN = (
     "changes-by-turn",
     "Stance changes by turn, all temperatures",
-    "The share of conversations whose stance at a turn differs from that at the turn before, by model.",
+    "The share of conversations whose stance at a turn differs from the stance at the turn before, by model.",
     "Stance changes here",
     "",
 )
 
 
 def _turn_chart(analysis: Analysis, rows: Sequence[EstimateRow], words: tuple[str, str, str, str, str]) -> Chart:
-    """Numbers by turn, with a panel for each temperature if there are any; `words` are its name, title, description,
-    the title of its axis, and its source."""
+    """A chart of numbers by turn, with a panel for each temperature if there are several. `words` are the chart's name,
+    title, description, axis title and source."""
     name, title, about, axis, source = words
     names, points = list(analysis.models), []
     has_panels = any(row.facet != "turn" for row in rows)

@@ -1,4 +1,4 @@
-"""Every word that a model reads in this study, as data with its source, and the functions that fill it in."""
+"""All texts that a model reads in this study, as data with their source, and the functions that fill them in."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from overton.studies.stance_stability.context import EarlierTurn, ShownPage
 _safe = enclosing("source", "question", "answer", "earlier_question", "earlier_answer")
 
 
-PROMPTS = Prompts(__name__, marks={"questions": ["{name}", "{{ name }}"]})  # the first as the paper prints them
+PROMPTS = Prompts(__name__, marks={"questions": ["{name}", "{{ name }}"]})  # the first is the paper's own notation
 load, texts = PROMPTS.load, PROMPTS.texts
 
 
 def filled(file: str, key: str, **values: object) -> str:
-    """The text `key` of a prompt file with its places filled in, stripped."""
+    """The text `key` of a prompt file, with its placeholders filled in and without surrounding white space."""
     return PROMPTS.fill(f"{file}.{key}", **values).strip()
 
 
@@ -26,7 +26,7 @@ def query_message(topic: str, question: str) -> Message:
 
 
 def answer_messages(question: str, sources: Sequence[ShownPage], earlier: Iterable[EarlierTurn]) -> tuple[Message, ...]:
-    """The conversation so far without its pages, then the question with this turn's pages (section 3.2, step 3)."""
+    """The earlier turns without their pages, then the question with this turn's pages (section 3.2, step 3)."""
     silence = str(load("subject")["no_answer"])  # endpoints refuse messages without content
     turns = [message for turn in earlier for message in (user(turn.question), assistant(turn.answer or silence))]
     shown = "\n\n".join(map(_source, sources)) or str(load("subject")["no_sources"])
@@ -38,7 +38,8 @@ def answer_messages(question: str, sources: Sequence[ShownPage], earlier: Iterab
 
 
 def matter(proposition: str, topic: str, first_question: str) -> str:
-    """What a stance is towards: the proposition; without one, the topic; without either, the first question."""
+    """The object of a stance, in words for the judge: the proposition, or else the topic, or else the first
+    question."""
     known = (("proposition", proposition), ("topic", topic), ("first_question", first_question))
     name, text = next((pair for pair in known if pair[1].strip()), known[0])
     return filled("judge", name, text=_enclosed(text))
@@ -58,7 +59,8 @@ def published_messages(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> tup
 
 
 def certainty_messages(turn: EarlierTurn, earlier: Sequence[EarlierTurn], stance: str) -> tuple[Message, ...]:
-    """The request for the certainty of an answer that was given this label, in words of ours (section 3.3's rubric)."""
+    """The request for the certainty of an answer with the label `stance`. It uses the rubric of section 3.3, in
+    Overton's words."""
     asked = filled("certainty", "message", stance=stance, **_material(turn, earlier))
     return system(filled("certainty", "system")), user(asked)
 
@@ -71,7 +73,7 @@ def _material(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> dict[str, st
 
 @remembered(64)
 def _judged_turn(turn: EarlierTurn) -> str:
-    """An earlier turn for the judge, who sees it again with each later one."""
+    """An earlier turn as text for the judge. It is cached, because each later turn's prompt repeats it."""
     return filled("judge", "turn", **_said(turn))
 
 
@@ -93,5 +95,5 @@ def _source(source: ShownPage) -> str:
 
 
 def _enclosed(text: str) -> str:
-    """A text that can stand inside a part of a prompt."""
+    """A text that can safely be put between the tags of a prompt."""
     return _safe(text.strip())

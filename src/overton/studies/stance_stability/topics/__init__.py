@@ -1,6 +1,6 @@
-"""Making topics for the paper's domains (section 3.1; appendix A.1, table 2; appendix A.2).
+"""The making of topics for the paper's domains (section 3.1; appendix A.1, table 2; appendix A.2).
 
-A writer proposes a domain's topics, then writes each topic's questions.
+A model, called the writer, proposes a domain's topics, then writes each topic's questions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from overton.studies.study import Dataset, Role, Study
 
 
 class PublishedDomain(msgspec.Struct, frozen=True):
-    """A row of table 2: a domain, and how many topics and questions the paper has in it."""
+    """A row of table 2: a domain, and its numbers of topics and questions in the paper."""
 
     name: str
     topics: int
@@ -57,9 +57,10 @@ class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def slug(text: str, longest: int = 60) -> str:
-    """A text as part of an id: lower case, words joined by '-', as many whole words as fit.
+    """Turn a text into a part of an id: its words in lower case, joined by '-'.
 
-    Letters lose their accents; a text without any Latin letter or digit becomes 'x'.
+    The result ends after the last whole word that fits into `longest` characters. Accents are removed. A text without
+    any Latin letter or digit becomes 'x'.
     """
     plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
     whole = "-".join(re.findall(r"[a-z0-9]+", plain.lower()))
@@ -74,7 +75,7 @@ PUBLISHED = msgspec.convert(tomllib.loads(_TABLE)["domain"], tuple[PublishedDoma
 
 
 def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Domain]:
-    """One domain per line, by its name."""
+    """The domains of text files with one name per line."""
     notes: list[Notes] = []
     domains: dict[str, Domain] = {}
     for text in texts:
@@ -110,21 +111,23 @@ Making = Literal["written", "duplicate", "dropped", "failed", "missing"]
 
 
 class TopicsOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """How many topics of each domain are made, and how many questions of each; the paper has 95 to 104 topics (see
-    `PUBLISHED`) and 15 questions."""
+    """The numbers of topics per domain and of questions per topic. The paper has 95 to 104 topics per domain (see
+    `PUBLISHED`) and 15 questions per topic."""
 
-    per_domain: Annotated[int, Option("Topics in each domain", least=1, most=_MOST_TOPICS, extends=True)] = 100
+    per_domain: Annotated[int, Option("Number of topics in each domain", least=1, most=_MOST_TOPICS, extends=True)] = (
+        100
+    )
     questions: Annotated[
         int,
         Option(
-            "Questions for each topic, 30 to 40% of them challenging; 15 in the paper",
+            "Number of questions for each topic, 30 to 40% of them challenging; 15 in the paper",
             least=FEWEST_QUESTIONS,
             most=MOST_QUESTIONS,
         ),
     ] = QUESTIONS
 
     def demands(self, named: Mapping[str, Sequence[str]]) -> Demands:
-        """Room for a reply with more questions than usual."""
+        """A higher token limit for replies with more questions than usual."""
         return Demands(tokens={"writer": _TOKENS_OF_QUESTION * self.questions} if self.questions > QUESTIONS else {})
 
 
@@ -133,7 +136,7 @@ _TOKENS_OF_QUESTION = 100
 
 
 class DomainTrial(Trial, frozen=True):
-    """One domain."""
+    """A trial that makes the topics of one domain."""
 
     domain: str
     topics: int
@@ -141,14 +144,14 @@ class DomainTrial(Trial, frozen=True):
 
 
 class MadeTopic(msgspec.Struct, frozen=True):
-    """What became of one proposed topic.
+    """The outcome of one proposed topic.
 
     trial, domain  the trial's name and the domain
-    topic, proposition   as proposed, '' if the row is about the domain itself
-    status     'written'; 'duplicate' of one proposed before; 'dropped' if its questions still failed a check after
-               three requests; 'failed' if a call did; 'missing' if too few were proposed
-    attempts   how often its questions were requested
-    problems   what was wrong, empty if written
+    topic, proposition   as proposed, '' if the row is about the whole domain
+    status     'written', 'duplicate' of an earlier topic, 'dropped' if its questions still failed a check after three
+                   requests, 'failed' if a call failed, 'missing' if too few topics were proposed
+    attempts   number of requests for the topic's questions
+    problems   the reasons why it was not written
     id, initial_belief, debate_strength, questions   of the topic that was written
     """
 
@@ -178,7 +181,7 @@ def _trials(domains: Sequence[Domain], options: TopicsOptions, seed: int) -> Ite
 
 
 async def _conduct(trial: DomainTrial, ask: Ask) -> list[MadeTopic]:
-    """The domain's topics, then the questions for all of them side by side, each topic's with its own speaker."""
+    """Request the domain's topics, then the questions of all topics in parallel. Each topic has its own speaker."""
     proposed = await propose(ask, trial.domain, trial.topics)
     strands = (_write(ask, trial, number, topic) for number, topic in enumerate(proposed.topics, 1))
     made = _with_ids(trial.item, await side_by_side(strands))
@@ -205,7 +208,7 @@ async def _write(ask: Ask, trial: DomainTrial, number: int, proposal: Proposal) 
 
 
 def _with_ids(domain: str, made: Sequence[MadeTopic]) -> list[MadeTopic]:
-    """The rows, with different ids for those written."""
+    """The rows, with a unique id for each written topic."""
     taken: set[str] = set()
     rows = []
     for row in made:
@@ -227,7 +230,7 @@ def topics_of(records: Iterable[MadeTopic]) -> list[Topic]:
 
 
 def counted(records: Iterable[MadeTopic]) -> dict[str, Counter[Making]]:
-    """How many rows there are with each status, by domain."""
+    """The number of rows with each status, by domain."""
     counts: dict[str, Counter[Making]] = {}
     for record in records:
         counts.setdefault(record.domain, Counter())[record.status] += 1
@@ -235,7 +238,7 @@ def counted(records: Iterable[MadeTopic]) -> dict[str, Counter[Making]]:
 
 
 def _summary(records: Sequence[MadeTopic]) -> Iterator[str]:
-    """What became of all proposed topics, and why some were dropped."""
+    """Lines with the numbers of topics by outcome, and with the reasons why topics are missing."""
     for domain, counts in counted(records).items():
         yield f"{domain}: " + ", ".join(f"{count} {status}" for status, count in counts.items())
     for record in filter(_is_lacking, records):

@@ -1,7 +1,7 @@
-"""What the writer is asked for: a domain's topics, then each topic's questions (section 3.1, appendix A.2).
+"""Requests to the writer for a domain's topics and for each topic's questions (section 3.1, appendix A.2).
 
-Topics come in lists, from which near-duplicates are left out and counted; questions are labelled, checked, and
-requested again if they fail.
+The writer proposes lists of topics, from which near-duplicates are removed and counted. It also labels its questions by
+kind. Questions are checked, and requested again if they fail a check.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ from overton.studies.stance_stability.items import (
 )
 
 _MOST_AT_ONCE = 25
-"""Topics requested in one list."""
+"""The most topics to request in one list."""
 
 SAME_TOPIC = 0.6
-"""Two topics that share at least this much of their words count as one (see `alike`)."""
+"""Two topics that share at least this proportion of their words count as the same topic (see `alike`)."""
 
 _LONGEST = 300
 """The most characters of a topic and of a proposition."""
 
 _SPARE_LISTS = 3
-"""Lists requested beyond those that would suffice if no topic came twice."""
+"""The number of additional lists that may be requested because of near-duplicates."""
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A topic, and the sentence that one can be for or against."""
+    """A topic, and a sentence that answers can support or oppose."""
 
     topic: str
     proposition: str
 
 
 class TopicProposals(msgspec.Struct, frozen=True):
-    """The topics found, in order; those left out as near-duplicates; what went wrong, or ''."""
+    """The topics found, in order, and the near-duplicates that were left out. `problem` is '' if enough topics were
+    found."""
 
     topics: tuple[Proposal, ...]
     duplicates: tuple[Proposal, ...]
@@ -63,10 +64,10 @@ _LIST_FORM = Form(schema=schema_of(list[Proposal]))
 
 
 async def propose(ask: Ask, domain: str, count: int) -> TopicProposals:
-    """Ask for lists of topics until there are `count` different ones, or lists bring too few new ones.
+    """Request lists of topics until there are `count` different topics or the number of lists reaches its limit.
 
-    Each request names the topics found so far. A list that cannot be read is requested again with the reason, and
-    counts as a list.
+    Each request names the topics found so far. If a list cannot be read, the next request says why; the unread list
+    counts towards the limit.
     """
     found: list[Proposal] = []
     duplicates: list[Proposal] = []
@@ -96,7 +97,7 @@ async def propose(ask: Ask, domain: str, count: int) -> TopicProposals:
 
 
 def _sort_proposals(listed: Sequence[Proposal], count: int, found: list[Proposal], duplicates: list[Proposal]) -> None:
-    """Put new topics into `found` until there are `count`, and the others into `duplicates`."""
+    """Append new topics to `found` until it has `count`, and near-duplicates to `duplicates`."""
     for proposed in listed:
         proposal = Proposal(
             " ".join(proposed.topic.split())[:_LONGEST], " ".join(proposed.proposition.split())[:_LONGEST]
@@ -108,16 +109,17 @@ def _sort_proposals(listed: Sequence[Proposal], count: int, found: list[Proposal
 
 
 _ATTEMPTS = 3
-"""Questions that fail a check are requested again up to twice."""
+"""The most requests for questions. Questions that fail a check are requested again."""
 
 _LABEL_ATTEMPTS = 2
-"""Labels that cannot be read, or that the questions' words contradict, are requested again once."""
+"""The most requests for labels. Labels are requested again if they cannot be read, or if the questions' words
+contradict them."""
 
 _MOST_PROBLEMS = 20
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A topic's questions; if empty, with what was wrong in the last attempt."""
+    """A topic's questions; if no attempt succeeded, the problems of the last attempt."""
 
     attempts: int
     problems: tuple[str, ...] = ()
@@ -127,7 +129,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON that appendix A.2 asks for; topic and domain are taken as given, not read."""
+    """The JSON that appendix A.2 asks for. Topic and domain in the reply are ignored, because they are known."""
 
     topic: Annotated[Any, with_schema(type="string")] = None
     domain: Annotated[Any, with_schema(type="string")] = None
@@ -144,16 +146,16 @@ _FORM = Form(schema=schema_of(_Draft))
 _LABEL_FORM = Form(schema=schema_of(_Labels))
 
 _COUNT = "array of {} strings"
-"""The words of the published prompt that say how many questions to write; it has 15."""
+"""The words of the published prompt with the number of questions, 15 in the paper."""
 
 
 async def write_questions(ask: Ask, speaker: str, topic: str, domain: str, count: int = QUESTIONS) -> Written:
     """Ask for `count` questions about a topic until they pass every check, at most `_ATTEMPTS` times.
 
-    Each further request says what was wrong.
+    Each further request lists the problems of the last attempt.
 
     Raises:
-        CallFailed: a call failed for good.
+        CallFailed: a call failed permanently.
     """
 
     async def read(reply: Reply) -> Reading[Written]:
@@ -183,13 +185,13 @@ async def write_questions(ask: Ask, speaker: str, topic: str, domain: str, count
 
 
 def _request(topic: str, domain: str, count: int) -> str:
-    """The published prompt, word for word but for how many questions it asks for."""
+    """The published prompt, word for word except for the number of questions."""
     text = prompts.PROMPTS.fill("questions.ask", topic=topic, domain=domain)
     return text.replace(_COUNT.format(QUESTIONS), _COUNT.format(count), 1)
 
 
 def _with_count(form: Form, name: str, count: int) -> Form:
-    """The form with so many members in its list of this name."""
+    """The reply format, with exactly `count` members in the list called `name`."""
     schema = deepcopy(form.schema) or {}
     schema["properties"][name] |= {"minItems": count, "maxItems": count}
     return Form(schema=schema)
@@ -202,7 +204,7 @@ def _wrong(problems: Sequence[str]) -> Reading[Written]:
 async def _labelled(
     ask: Ask, speaker: str, topic: str, texts: Sequence[str]
 ) -> tuple[tuple[ProbingQuestion, ...], list[str]]:
-    """The questions with the kinds that the model gives them, and what is wrong with them as labelled."""
+    """The questions with the kinds that the writer assigns to them, and the problems of the labelled questions."""
     numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
 
     def read(reply: Reply) -> Reading[tuple[ProbingQuestion, ...]]:

@@ -1,4 +1,4 @@
-"""The words that Overton adds to a question of the user's own."""
+"""The words that Overton adds to a user's own question."""
 
 from overton.studies.prompts import Prompts
 

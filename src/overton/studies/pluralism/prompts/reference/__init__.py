@@ -1,4 +1,4 @@
-"""Every word that a model reads while reference viewpoints are made, as data with its source."""
+"""All texts that a model reads while reference viewpoints are made, as data with their source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def audit_texts() -> dict[str, str]:
 
 
 def filled(file: str, key: str, **values: object) -> str:
-    """The text `key` of a prompt file with its places filled in; values cannot close the part they are in."""
+    """The text `key` of a prompt file with its placeholders filled in. A value cannot end the section of the prompt
+    into which it is filled."""
     enclosed = {place: _safe(str(value)) for place, value in values.items()}
     return PROMPTS.fill(f"{file}.{key}", **enclosed).strip()
 
