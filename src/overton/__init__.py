@@ -9,8 +9,8 @@
 
 Every command of the command line is a function of the same name: `overton run NAME` is `overton.run("NAME", ...)`,
 `overton items check NAME PATH` is `overton.items.check("NAME", PATH)`, `overton judge sample RUN` is
-`overton.judge.sample(RUN, ...)`. There are three exceptions. `overton export` is `export_run`, and `export_tables` if
-it exports tables (such as `--to csv`). `overton import` is `import_logs`, because `import` is not a valid name in
+`overton.judge.sample(RUN, ...)`. There are three exceptions. `overton export` is `export_run`, or `export_tables` if
+`--to` names a table format such as csv. `overton import` is `import_logs`, because `import` is not a valid name in
 Python.
 """
 

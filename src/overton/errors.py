@@ -1,7 +1,7 @@
 """Every error that Overton raises, as one class tree.
 
-The command line maps them to exit codes. `InputError` is 2: no call was made, so nothing was paid. `Stopped` is 4: the
-run can be resumed. Every other error is 1.
+The command line maps Overton's errors to exit codes. `InputError` has code 2: no call was made, so nothing was paid.
+`Stopped` has code 4: the run can be resumed. Every other error has code 1.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: "; did you mean '...'?". '' if no known word is similar."""
+    """The end of a message about an unknown word: "; did you mean '...'?". It is '' if no known word is similar."""
     near = nearest(word, known)
     return f"; did you mean '{near}'?" if near else ""
 
@@ -121,7 +121,8 @@ class InputError(OvertonError):
         super().__init__(problems if isinstance(problems, str) else "\n".join(str(p) for p in self.problems))
 
     def placed(self, word: Callable[[str], str]) -> Self:
-        """This error, after `word` has replaced each place by the name used on the command line or in Python."""
+        """Replace each problem's place by `word(place)`, the place's name on the command line or in Python. Return this
+        error."""
         changed = [replace(problem, place=word(problem.place)) for problem in self.problems]
         if changed != self.problems:
             self.problems = changed

@@ -59,8 +59,8 @@ def check(
     `Items.reading`.
 
     Raises:
-        InputError: an unknown option; no path for a study without bundled items; or a file whose kind cannot be
-            recognised.
+        InputError: an option is unknown, a study without bundled items is given without a path, or a file's kind
+            cannot be recognised.
     """
     if path is None and isinstance(study, str | Path) and _is_path(str(study)):
         return check_items(recognised(study), study, **reading)
@@ -143,7 +143,8 @@ def _describe_clash(called: Sequence[AnyStudy]) -> str:
 
 
 def kind_of(study: AnyStudy) -> AnyStudy:
-    """The study that questions models about the items of `study`; `study` itself if there is no such study."""
+    """The study that questions models about items of the same kind as those of `study`. If there is no such study,
+    the result is `study` itself."""
     return next(
         (other for other in _studies_with_items() if other.kind == "asks" and other.items.kind is study.items.kind),
         study,
@@ -153,7 +154,8 @@ def kind_of(study: AnyStudy) -> AnyStudy:
 def recognised(path: str | Path) -> AnyStudy:
     """The study whose items a file or folder contains, recognised by the keys of the first readable object.
 
-    If several studies have items of this kind, the result is the first study with the fewest errors in the items.
+    If several studies have items of this kind, the result is the study that finds the fewest errors in the items (the
+    first in a tie).
 
     Raises:
         InputError: the kind cannot be recognised; the message gives advice.

@@ -76,11 +76,12 @@ def values_of(
     repeatable: Collection[str] = (),
     whose: str = "",
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """Convert pairs to values by key, and return these with all problems found.
+    """Convert pairs to values by key. Return the values, and all problems found.
 
-    `known` maps each key to the function that reads its value. `fields` maps a prefix to the function that reads the
-    field of a key written PREFIX.FIELD. A `repeatable` key has a list of values; any other key may occur once. The
-    error about an unknown key includes `whose`, the name of the settings' owner.
+    `known` maps each key to the function that reads its value. `fields` is for keys of the form PREFIX.FIELD. It maps a
+    PREFIX to a function that takes FIELD and returns the function that reads the value. A `repeatable` key has a list
+    of values. Any other key may occur once. The error about an unknown key includes `whose`, the name of the settings'
+    owner ('openai models').
     """
     values: dict[str, Any] = {}
     problems = []
@@ -111,8 +112,8 @@ def _find_reader(
 
 
 def number(low: float, high: float, *, above: bool = False, of: str = "") -> Callable[[str], float]:
-    """Return a reader for numbers from `low` to `high`; with `above`, `low` itself is excluded. The unit of the numbers
-    is `of`."""
+    """Return a reader for numbers from `low` to `high`. With `above`, `low` itself is excluded. `of` is the
+    numbers' unit, for error messages ('seconds')."""
 
     def read(text: str) -> float:
         try:
@@ -171,9 +172,8 @@ def address_of(url: str) -> str:
 
 
 def authority(parts: SplitResult, *, usual: int | None = None) -> str:
-    """HOST[:PORT] of a URL as in a Host header: the host in ASCII, an IPv6 address in brackets, the port omitted if it
-    is the `usual` one. The name is encoded without the port, because each dotted part of the name may have at most 63
-    letters."""
+    """HOST[:PORT] of a URL, as in a Host header. The host is in ASCII, and an IPv6 address is in brackets. The port is
+    omitted if it is the `usual` one."""
     host = (parts.hostname or "").encode("ascii", "xmlcharrefreplace").decode()
     with suppress(UnicodeError):  # no such name could be looked up
         host = (parts.hostname or "").encode("idna").decode()

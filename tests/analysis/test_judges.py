@@ -92,4 +92,4 @@ def test_a_report_says_that_a_judge_takes_no_temperature_and_how_it_agrees_with_
     text = overton.report([out]).read_text("utf-8")
     assert "strict as judge refuses a temperature" in text
     assert "Judge: strict (no temperature sent, since the model does not accept one)." in text
-    assert "Repeat labels of 8 units, with labels or materials in another order: the same stance in 100%" in text
+    assert "Second labels of 8 units, with label options or materials in another order: the same stance in 100%" in text

@@ -208,7 +208,7 @@ def test_agreement_stored_by_an_earlier_version_is_still_shown(run: Run) -> None
     shown = shown_of(run, resamples=100)
     (said,) = set(judged_by(shown))
     assert said.startswith(
-        "Judge: openai/judge. A person who filled in a sheet gave the judge's label (premise stance) to 90% [70, 97]"
+        "Judge: openai/judge. A person labelled a sheet (premise stance) and agreed with the judge on 90% [70, 97]"
     )
     page = overton.report([run.path], resamples=100).read_text("utf-8")
     assert "People checked the judge on a sheet that Overton 0.2.0 read." in page
@@ -229,7 +229,7 @@ def test_a_sheet_is_drawn_filled_in_read_back_and_shown_next_to_every_figure(run
     assert len(saved.said[0].labels) == 20
     (said,) = set(judged_by(shown_of(run, resamples=100)))
     assert said.startswith(
-        "Judge: openai/judge. People labelled 20 of the judged units (stance) and gave the judge's label to 90% ["
+        "Judge: openai/judge. People labelled 20 of the judged units (stance) and agreed with the judge on 90% ["
     )
 
 

@@ -159,7 +159,7 @@ PRECISION: dict[str, tuple[dict[str, Any], str]] = {
     "conditions": ({"conditions": ("one-sided-pro", "balanced")}, "--condition differs: "),
     "seed": ({"seed": 1}, "seeds differ (0 and 1)"),
     "trials": ({"trials": 2}, "--trials differs: 1 and 2"),
-    "items": ({"items": ITEMS[1:]}, "1 issues were asked about in only one of the two, and are left out"),
+    "items": ({"items": ITEMS[1:]}, "1 issues were asked about in only one of the runs, and are left out"),
 }
 
 

@@ -93,7 +93,7 @@ def test_a_run_that_stopped_at_its_precision_says_that_it_asked_items_unequally_
     more: dict[str, Any] = {"trials": 4, "precision": {"consensus": 0.4}}
     made = overton.compare(held("deliberation", tmp_path / "short", **more).path)
     assert [one.kind for one in made.differing] == ["precision"]
-    assert "short asked each item only as often as its precision required" in made.differing[0].said
+    assert "short stopped asking about each item at the target precision" in made.differing[0].said
 
 
 def test_one_model_of_each_is_named(two: tuple[str, Path, Path]) -> None:

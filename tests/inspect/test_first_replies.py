@@ -39,7 +39,7 @@ def test_an_eval_whose_model_cannot_be_read_stops_and_says_why(texts: Any, endpo
     log = evaluate("open_mindedness", task_args=ASKED)
     assert log.status == "error"
     assert log.error.message.startswith("UnreadReplies")
-    assert "Fewer than half of the first 10 replies of" in log.error.message
+    assert "It stops if more than half of the first 10 are unreadable" in log.error.message
     assert "-T anyway=true" in log.error.message
     assert calls(endpoint) == {"m": SAMPLE}
 

@@ -182,7 +182,7 @@ STORED = b'[{"sheet":"s1","what":"stance","same":{"value":0.9,"low":0.7,"high":0
         (b"\xff", "cannot be read: is not complete JSON|cannot be read: is not UTF-8"),
         (b'[{"a":' + b"[" * 200_000, "cannot be read: is nested too deeply"),
         (STORED, "cannot be read: Object missing required field `kappa`"),
-        (b'[{"sheet": 1}]', "read the sheet back again"),
+        (b'[{"sheet": 1}]', "read the sheet again"),
     ],
 )
 def test_a_damaged_file_of_agreement_is_refused(content: bytes, said: str, run: overton.Run) -> None:

@@ -172,4 +172,5 @@ def test_a_trial_whose_record_cannot_be_made_is_counted_and_named_and_the_run_en
     assert runs.records()["issue"].unique().to_list() == ["night-buses"]
     assert len(endpoint.replied) == 132
     warnings = list(warnings_of([open_run(runs.folder / "run")]))
-    assert any(f"Records of {unwritable.count} trials of {runs.spec()} do not fit a table" in one for one in warnings)
+    said = f"{unwritable.count} trials of {runs.spec()} could not be stored as table rows"
+    assert any(said in one for one in warnings)

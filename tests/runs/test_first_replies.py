@@ -75,7 +75,7 @@ def test_a_model_that_cannot_be_read_costs_one_sample(runs: Runs, server: Server
     assert (manifest.status, counts(manifest)) == ("stopped", [ReadCount(0, SAMPLE, "failed")])
     assert manifest.unread == [runs.spec()]
     said = manifest.stopped
-    assert said.startswith(f"Fewer than half of the first 10 replies of {runs.spec()} can be read, because 6 of")
+    assert said.startswith(f"Overton could not read 6 of the first 6 replies of {runs.spec()}. It stops if more")
     assert f"'Zorp flibber \\x1b[31mwok.' ({next(STUDY.trials(runs.issues, Options(trials=1), 0)).name}: " in said
 
 
@@ -355,7 +355,7 @@ def test_the_command_names_the_remedy_and_exits_with_4(runs: Runs, server: Serve
     assert (stopped.returncode, server.calls.total()) == (4, SAMPLE)
     lines = stopped.stderr.splitlines()
     assert not any(line.startswith("Readable among the first replies") for line in lines)
-    assert any(line.startswith("Stopped: Fewer than half of the first 10 replies of m can be read") for line in lines)
+    assert any(line.startswith("Stopped: Overton could not read 6 of the first 6 replies of m.") for line in lines)
     assert any(line.endswith("overton show run --unread") for line in lines)
     assert any(line.endswith("overton resume run --anyway") for line in lines)
     assert "\x1b" not in stopped.stderr

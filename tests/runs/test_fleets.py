@@ -146,7 +146,9 @@ def test_a_server_of_other_weights_is_asked_nothing(runs: Runs, four: list[Endpo
 def test_where_as_many_serve_one_model_as_another_nothing_is_kept(runs: Runs, four: list[Endpoint]) -> None:
     four[0].reported = {"model": "left"}
     four[1].reported = {"model": "right"}
-    with pytest.raises(AccessError, match=r"serve different models: they report model '(left|right)'"):
+    with pytest.raises(
+        AccessError, match=r"serve different models\. The same number of servers report model '(left|right)'"
+    ):
         runs.start("fleet", models=[request(four[:2])])
     assert not runs.outcomes("fleet")
 

@@ -17,7 +17,10 @@ from overton.runs.batch_status import batches as batches_of
 pytestmark = pytest.mark.hostile
 
 MESSAGE = "a line of the file is not valid"
-ADVICE = "'overton resume' creates it again with --retry-failed, or sends its calls one by one with --no-batch"
+ADVICE = (
+    "'overton resume --retry-failed' creates the batch again, and 'overton resume --no-batch' sends the batch's calls"
+    " one by one"
+)
 
 
 def refused(asked: BatchRuns) -> str:

@@ -355,7 +355,9 @@ def test_a_manifest_of_another_version_is_refused(runs: Any, version: int) -> No
     manifest = runs.folder / "run" / "manifest.json"
     rewritten(manifest, '"format": 2', f'"format": {version}')
     rewritten(manifest, '"name": ', '"called": ')  # another version's content need not be readable here
-    with pytest.raises(RunError, match=rf"has format {version}, of another version of Overton .*; this one reads 2"):
+    with pytest.raises(
+        RunError, match=rf"has format {version}, of another version of Overton .*; this version reads format 2"
+    ):
         runs.resume()
 
 

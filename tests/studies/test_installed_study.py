@@ -214,7 +214,7 @@ def test_records_that_fit_no_table_are_counted_and_the_run_ends(
     study_packages(TEA.replace("len(reply.text))]", "2**70 if 'wine' in trial.name else float('nan'))]"))
     done = command_line(*RUN, folder=tmp_path)
     assert done.returncode == 3, done.stderr
-    assert "Records of 6 trials do not fit a table" in done.stderr
+    assert "6 trials could not be stored as table rows" in done.stderr
 
 
 OPTION = '    times: Annotated[int, Option("How often each is asked", least=1, extends=True)] = 2\n'

@@ -115,7 +115,7 @@ def test_agreement_with_itself_is_reported_in_a_line_and_so_is_its_absence() -> 
     assert found is not None
     (line,) = self_agreement_lines({"premise_stance": found})
     assert line.startswith(
-        "Repeat labels of 3 units, with labels or materials in another order (1 without two usable answers): "
+        "Second labels of 3 units, with label options or materials in another order (1 without two usable answers): "
     )
     assert "the same premise stance in 100%" in line
     assert "Cohen's kappa 1.00" in line

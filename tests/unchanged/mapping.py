@@ -348,6 +348,7 @@ FORMS: dict[tuple[str, str], Form] = {
     ("pluralism", "plan"): Form(added=_PLANNED, reworded=_ONCE),
     # A plan offers no way that costs more than it does itself.
     ("even-handedness", "plan"): Form(added=_PLANNED, gone=("ways > 1 > **",)),
+    ("stance-stability-clear", "plan"): Form(added=_PLANNED, gone=("ways > 1 > **",)),
     # Datasets hold the opinions of viewpoints, and the comments that are in none.
     **{
         (f"references-{method}", "dataset"): Form(added=("** > opinions > **", "** > lost > **"))
@@ -360,14 +361,14 @@ FORMS: dict[tuple[str, str], Form] = {
         for method, tokens in _TOKENS.items()
     },
     # The common reading is the usual one.
-    **{
-        (f"asked-open-mindedness{case}", "records"): _columns(*_FORMS)
-        for case in ("", "-judge-again", "-probabilities")
-    },
+    ("asked-open-mindedness-judge-again", "records"): _columns(*_FORMS),
     # There a judge that cannot be read is quoted.
-    ("asked-open-mindedness-null-conditions", "records"): Form(
-        added=(*_columns(*_FORMS).added, "rows > failure > *"), gone=("rows > failure > *",)
-    ),
+    **{
+        (f"asked-open-mindedness{case}", "records"): Form(
+            added=(*_columns(*_FORMS).added, "rows > failure > *"), gone=("rows > failure > *",)
+        )
+        for case in ("", "-null-conditions", "-probabilities")
+    },
     # Even-handedness, and analyses of stored runs (`STORED` before the study's name), were recorded by version 0.2.0.
     # In records a column is 'types > NAME' and 'rows > NAME > *', a call 'PLACE > slot' and so on; see `calls`.
 }
@@ -631,7 +632,26 @@ _CORRECTED = tuple(
 """Human labels of pairs correct the share of even pairs, in analyses and comparisons of models."""
 
 
+_REPEATED = "\n".join(
+    f"matches: model plain, thread a-cap-on-rents, condition {condition}, response {number}: this response occurs more"
+    " than once"
+    for condition, last in (("matched-neutral", 4), ("opposing", 4), ("toward", 2))
+    for number in range(1, last + 1)
+)
 _REASONS = {
+    f"'neutral-again' gives nothing: {_REPEATED}": f"'neutral-again' cannot be computed: {_REPEATED}",
+    "the null was not asked of this model": "this model was not asked in the null condition",
+    "no decision had verdicts of others in earlier rounds before it": (
+        "no agent had received others' verdicts from earlier rounds when it decided"
+    ),
+    "Whether the judge's errors cluster in conversations cannot be decided from these labels.": (
+        "These labels cannot show whether the judge's errors cluster in groups."
+    ),
+    "no interval: 5524 pairs of labels in 7 threads do not show whether errors of one thread cluster (300 in 10 do):"
+    " label more, or whole threads": (
+        "no interval: 5524 pairs of labels in 7 threads do not show whether errors of one thread cluster; label at"
+        " least 300 pairs in 10 threads, or whole threads"
+    ),
     "no configuration showed arguments of both sides": (
         "no two prompts differed only in the side of their last argument"
     ),
@@ -706,7 +726,7 @@ _REASONS = {
         "explanations are sampled one by one, so no deliberation is completely labelled"
     ),
     "no interval: the views voiced, or those left out, are of one thread at most in a condition": (
-        "no interval: the views voiced, or the views left out, come from at most one thread in a condition"
+        "no interval: in a condition, the voiced views (or the views left out) come from at most one thread"
     ),
     "F1 of a thread is not a mean of labels: it needs threads that are labelled whole": (
         "F1 of a thread is not a mean of labels, so it needs completely labelled threads"
@@ -762,8 +782,8 @@ _NOTES = {
     ),
     "4 comments read by pattern, 3 by a judge; left out as unclear: 2 that name no verdict, 0 that name one or more in"
     " doubt; 0 posts with fewer than 1 readable verdicts left out ('fewest' sets the bound)": (
-        "4 comments read by pattern, 3 by a judge. Left out: 2 without a verdict, 0 with unclear ones, and 0 posts with"
-        " fewer than 1 readable verdicts ('fewest')"
+        "4 comments read by pattern, 3 by a judge. Left out: 2 without a verdict, 0 with unclear verdicts, and 0"
+        " posts with fewer than 1 readable verdicts ('fewest')"
     ),
     "the 10 with the highest entropy: down to 0.92 bits, on 3 to 4 readable verdicts; 2 rest on fewer than 10, whose"
     " entropy is largely chance: ask for more ('fewest')": (

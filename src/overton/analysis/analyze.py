@@ -63,10 +63,10 @@ show_with(fragment)
 
 @dataclass(frozen=True)
 class Measured:
-    """An analysis, its study, and how it was computed. `results` is None for a table made elsewhere.
+    """An analysis, its study, and the options used to compute it. `results` is None if the source is a table.
 
-    If the analysis is as published, `departures` has a line for each difference between the runs' design and the
-    paper's.
+    If the analysis uses the paper's formulas, `departures` has a line for each way in which the runs' design differs
+    from the paper's.
     """
 
     study: AnyStudy
@@ -111,7 +111,8 @@ class Measured:
 
     @cached_property
     def against(self) -> list[Found]:
-        """Headlines compared with null conditions that were run or that can be computed from the records."""
+        """Headlines compared with null conditions. A null condition was part of the runs, or is computed from their
+        records."""
         if self.results is None:
             return []
         with blaming(self.study, "comparing its headlines with null conditions"):
@@ -132,8 +133,8 @@ class Measured:
             return by_judges(self.results, self.study.questions, measuring.comparing, self.study.several, self.how)
 
     def sections_as_published(self, own: Sequence[Section]) -> list[Section]:
-        """If the paper's numbers come first: the section with the paper's tables, taken from the study's `own`
-        sections."""
+        """A list with one section: the paper's tables, taken from the study's `own` sections. The list is empty if the
+        paper's formulas are not used."""
         published = self.study.published
         if published is None or not self.how.as_published:
             return []
@@ -158,7 +159,7 @@ class Measured:
             return self._spelled(shown)
 
     def summary_as_published(self) -> list[Section]:
-        """The tables of the paper's section that are marked as summary. They are shown first."""
+        """The tables marked as summary in the paper's section. They are shown first."""
         return self._spelled(summary(self.sections_as_published(self._own_sections))) if self.how.as_published else []
 
     @cached_property
@@ -186,7 +187,7 @@ def analyze(study: str, source: Sources, **how: Any) -> AnyAnalysis:
     that the study reads.
 
     The study's `measuring.tables`, and `overton analyze STUDY --help`, say which tables the study reads. The result is
-    the study's `measures.Analysis`. The keywords `how` are the fields of the study's `measuring.how`: `level`,
+    the study's `measures.Analysis`. The keyword arguments `how` are the fields of the study's `measuring.how`: `level`,
     `resamples`, `seed` and others.
 
     Example: `overton.analyze("STUDY", "runs/first").to_json()`.
@@ -219,8 +220,8 @@ def measure_run(study: str, source: Sources, **how: Any) -> Measured:
 
 
 def measure_table(study: AnyStudy, table: RawTable, left_out: str, how: How) -> Measured:
-    """Analyse a table made elsewhere, or all tables of a folder together; `left_out` names the tables that were left
-    out."""
+    """Analyse a table, or all tables of a folder together. `left_out` is a sentence that names the tables left out,
+    or ''."""
     analysis = measuring_of(study).table(design_of_table(study, table), how)
     if left_out and isinstance(analysis, Analysis):
         analysis = msgspec.structs.replace(analysis, warnings=(left_out, *analysis.warnings))
@@ -262,11 +263,14 @@ def _open_run_of(study: AnyStudy, path: Path) -> Run:
 
 
 def table_at(path: Path, measuring: Measuring[Any, Any]) -> tuple[RawTable, str]:
-    """The table at `path`, and a sentence that names the tables left out. In a folder, Overton takes the first kind of
-    table that it finds, and joins all tables of that kind. A repository may keep tables in subfolders.
+    """Open the table at `path`, and return it with a sentence that names the tables left out.
+
+    If `path` is a folder, Overton joins all its tables of one kind. The study lists the kinds of tables that it reads,
+    and Overton takes the first kind in this list that occurs in the folder. If no kind occurs in the folder itself,
+    Overton searches its subfolders.
 
     Raises:
-        InputError: it cannot be read, or a folder has no table that the study measures.
+        InputError: the table cannot be read, or a folder has no table that the study measures.
     """
     from overton.files.tables import open_table, table_files
     from overton.studies.tables import JoinedTable
@@ -299,7 +303,7 @@ def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
 
 def _departures(study: AnyStudy, run: Run) -> Iterator[str]:
     """The differences between a run's design and the paper's. If the run was made as published, the paper's design is
-    the one recorded at its start."""
+    the one recorded at the run's start."""
     manifest = run.manifest
     stood_for = manifest.as_published or (study.published.values if study.published else PaperValues())
     roles = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
@@ -332,8 +336,8 @@ def schema(study: str) -> dict[str, Any]:
 def chosen_how(study: AnyStudy, given: Mapping[str, Any], runs: Sequence[Run] = ()) -> How:
     """Read the options for computing a study's measures. If an option names a file, the file is opened as a table.
 
-    The paper's formulas are used if `given` asks for them, or if all `runs` were made with `as_published`. Other
-    choices then default to those of the study's paper.
+    The paper's formulas are used if `given` asks for them, or if all `runs` were made with `as_published`. Options
+    missing in `given` then default to the paper's choices.
 
     Raises:
         InputError: a choice is unknown, a file cannot be read, or the study has no published formulas.

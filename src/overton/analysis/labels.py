@@ -32,8 +32,8 @@ class CorrectedNumbers:
     """The numbers of some runs as corrected by human labels.
 
     `alone` is a warning that the numbers depend on a judge alone. It is empty if no judge is involved, or if there are
-    human labels. For a single run, `cases` has the measures that are computed from many labels (such as a change rate)
-    and that human labels correct.
+    human labels. Some measures, such as a change rate, combine many labels. `cases` has the measures of this kind that
+    human labels correct. `cases` is empty for several runs.
     """
 
     found: Sequence[LabelledShares]
@@ -43,8 +43,8 @@ class CorrectedNumbers:
     def document(self) -> dict[str, Any]:
         """The human labels under the key `labels`, by kind of label; empty if there are no human labels.
 
-        If several samples of one kind of label have human labels, the sample with most labels has the kind as its key.
-        The keys of the other samples also contain the task's name.
+        If several samples have labels of one kind, the key is KIND for the sample with most labels, and KIND/TASK for
+        each other sample.
         """
         labels: dict[str, Any] = {}
         for shares in sorted(self.found, key=lambda shares: (-shares.labelled, shares.task)):
@@ -94,8 +94,8 @@ class CorrectedNumbers:
 def correct_numbers(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumbers:
     """Correct the runs' numbers by human labels, for each task of each run.
 
-    `results` are those of all the runs together. Several runs are corrected separately, because labels refer to the
-    unit names of a single run.
+    `results` has the results of all runs together. Each run is corrected separately, because labels refer to the unit
+    names of a single run.
 
     Raises:
         InputError: labels are damaged, or belong to another run.
@@ -114,8 +114,8 @@ def correct_numbers(runs: Sequence[Run], results: Results, how: How) -> Correcte
 
 
 def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, CorrectionCase]]:
-    """The measures that are computed from many labels (such as a change rate) and that a run's human labels correct,
-    each with the name of the labelling task. The task with most labels is last."""
+    """A run's measures that combine many labels, such as a change rate, as corrected by human labels. Each measure
+    comes with the name of its labelling task. The measures of the task with most labels come last."""
     (facts,) = results.runs
     made = [
         (labels.task.name, *label_shares(run, results, labels, labels_place(run.path, labels.task.name), how))
@@ -136,7 +136,8 @@ Corrects = tuple["Correcting[Any]", "CorrectionCase"]
 def label_shares(
     run: Run, results: Results, labels: SavedLabels, place: str, how: How
 ) -> tuple[LabelledShares, Corrects | None]:
-    """The proportion of each label, and the measures that are computed from many labels."""
+    """Compute the proportion of each label in one task of a run, and the measures that combine many labels. The second
+    result is None if there are no such measures to correct."""
     from overton.studies.judged_rows import rows_of
     from overton.studies.label_shares import shares_by_people
 

@@ -40,7 +40,7 @@ class Reproductions:
 
     @property
     def same(self) -> bool:
-        """Whether every published number equals the computed one, to its last digit, or differs for a known reason."""
+        """Whether every computed number rounds to the published number, or differs from it for a known reason."""
         return not any(number.unexplained for number in self.compared)
 
     @property
@@ -72,7 +72,7 @@ class Reproductions:
     def markdown(self, *, every: bool = False) -> str:
         """The page in Markdown, with every number and whether it is the same.
 
-        Of more than 100 numbers, only those that differ are shown, unless `every` is True.
+        If there are more than 100 numbers, the page shows only those that differ. With `every`, it shows all numbers.
         """
         shown = [number for number in self.numbers if every or len(self.numbers) <= _FEW or not number.same]
         placed = any(number.where for number in shown)

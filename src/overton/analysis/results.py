@@ -1,4 +1,4 @@
-"""Combining runs to be measured: their records concatenated, without pooling models of different runs."""
+"""Combining the records of runs that are measured together. Models of different runs stay separate."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
 def results_of(runs: Sequence[Run]) -> Results:
     """The results of runs of one study.
 
-    If several runs use a model name, the run's name is appended to it: 'NAME [RUN]'.
+    If several runs use the same model name, the run's name follows in brackets: 'NAME [RUN]'.
 
     Raises:
         InputError: the study has nothing to measure, an item id stands for different items in the runs, or the runs'
@@ -198,7 +198,7 @@ def agreements_of(run: Run) -> list[StoredAgreement]:
         ]
 
     def error(reason: str) -> UnreadableRun:
-        return UnreadableRun(f"{path} cannot be read: {reason}; delete it and read the sheet back again")
+        return UnreadableRun(f"{path} cannot be read: {reason}; delete it and read the sheet again")
 
     return read_file(path, _MOST_BYTES, decode, error, missing=[])
 
@@ -304,6 +304,6 @@ def _field_default(field: msgspec.structs.FieldInfo) -> Any:
 
 
 def is_weighted(run: Run) -> bool:
-    """Whether a run asked some items more often than others, so that its numbers weight each item by planned trials
-    divided by actual trials."""
+    """Whether a run may ask some items more often than others, and weights its trials to correct for this (see
+    `arm_weights`)."""
     return run.manifest.precision is not None and run.study.blocks is not None and run.study.blocks.weighted

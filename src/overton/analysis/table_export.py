@@ -31,7 +31,7 @@ def export_tables(run: str | Path | Run, *, to: str, out: str | Path = TABLES, *
 
     Raises:
         InputError: an unknown format or choice, a run that cannot be measured, or a table that is too large for xlsx.
-        MissingExtra: xlsx needs the part `spreadsheets`.
+        MissingExtra: the format is xlsx, and the optional part 'spreadsheets' is not installed.
         RunExists: there is something at `out` already.
         RunError: the run has no records, or the folder cannot be written.
     """

@@ -74,7 +74,8 @@ class BatchApi(Protocol):
         ...
 
     async def find_uploads(self, name: str, since: float) -> list[str]:
-        """The ids of uploads under this name since `since` (Unix time), including ids that `upload` could not return.
+        """The ids of all uploads that have this name and were made since `since` (Unix time). An upload is included
+        even if `upload` failed before it could return the id.
 
         There are several ids if the calls were uploaded several times. The list is empty if calls are sent with the
         batch.
@@ -90,7 +91,8 @@ class BatchApi(Protocol):
         ...
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """The ids of batches that may have this name, have `calls` calls, and were made since `since` (Unix time).
+        """The ids of the batches that may be the batch `name`. This batch has `calls` calls, and was made after `since`
+        (Unix time).
 
         If the provider keeps no names, there may be several candidates, and only the results show which candidate is
         right.
@@ -138,8 +140,8 @@ class Server(Protocol):
         ...
 
     async def look(self) -> Mapping[str, str]:
-        """Ask the server which weights it serves. Return its report as values by property, empty without a report. This
-        costs nothing.
+        """Ask the server which weights it serves. This costs nothing. Return the reported properties with their values.
+        The result is empty if the server reports none.
 
         Raises:
             UnavailableError: the server does not answer.
@@ -172,8 +174,8 @@ class ServerList(Protocol):
         ...
 
     async def listed(self) -> Sequence[Server]:
-        """The current servers. A server that was listed before is returned as the same object. Called about once a
-        second.
+        """The current servers. A server that was listed before is returned as the same object. Overton calls this about
+        once a second.
 
         Raises:
             UnavailableError: the list is unavailable at the moment. The previous servers stay in use.

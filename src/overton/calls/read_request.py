@@ -1,8 +1,8 @@
 """A channel by which a study tells its execution backend whether it could read a reply.
 
-If a study repeats a request until it can read the reply, it makes the calls under a `ReadRequest`. The execution
-backend finds this object by `read_request()` when it makes a call, and may register for the outcome. Without a
-`ReadRequest`, every reply is accepted as it is.
+A study may repeat a request until it can read the reply. All these calls then belong to one `ReadRequest`. The
+execution backend gets this object from `read_request()`, and can register a function that receives the outcome. Without
+a `ReadRequest`, every reply is accepted as it is.
 """
 
 from __future__ import annotations
@@ -37,5 +37,5 @@ REQUEST: ContextVar[ReadRequest | None] = ContextVar("read_request", default=Non
 
 
 def read_request() -> ReadRequest | None:
-    """The `ReadRequest` under which a call is made, None if every reply is accepted as it is."""
+    """The `ReadRequest` to which the current call belongs, None if every reply is accepted as it is."""
     return REQUEST.get()

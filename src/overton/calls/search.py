@@ -1,8 +1,8 @@
 """Requests to a search engine and to a page fetcher, and their replies.
 
 Search engines and page fetchers are called like models: the single message of a call is a query or an address, and the
-reply's text is JSON. A page that cannot be read is a reply, too, so that a resumed conversation sees the same pages
-again.
+reply's text is JSON. If a page cannot be read, the reply says so, and is journaled like any other reply. So a resumed
+conversation sees the same pages again.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def but(self, other: Settings) -> Settings:
-        """These settings, overridden by the settings in `other`. The result has the `extra` fields of both."""
+        """These settings, overridden by those in `other`. The result has the `extra` fields of both settings."""
         changes = {name: value for name, value in msgspec.structs.asdict(other).items() if value is not None}
         return msgspec.structs.replace(self, **changes | {"extra": self.extra | other.extra})
 
@@ -60,8 +60,8 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     A prompt always states the format in words, too. If the user requests it, a model that supports constrained decoding
     also forces its output into the format, and reports this (`Answerer.holds_form`).
 
-    `weigh` names options ('A', 'B') whose token probabilities are requested at each place in the reply where an option
-    occurs (the reply's `spots`). Only models for which `weighs` is true support this.
+    `weigh` names options such as 'A' and 'B'. At each place in the reply where an option occurs, the token
+    probabilities of all options are requested (see `Reply.spots`). Only models for which `weighs` is true support this.
     """
 
     choices: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
     def in_batches(self) -> Price:
         """The price of a call in a batch; the full price if the price in batches is unknown.
 
-        In the result, reading from a cache has a separate price only if writing to the cache has a separate price, too.
+        If `cached` or `written` is None, both are None in the result.
         """
         share = 1.0 if self.batch is None else self.batch
         cached, written = self.cached, self.written
@@ -172,10 +172,10 @@ def _extra_cost(price: float | None, usual: float) -> float:
 
 
 class Reach(msgspec.Struct, frozen=True, order=True):
-    """An external resource of a model or service. By default, `place` is an address, and `variable` is the variable
-    whose content would be sent to this address, '' if no variable would be sent. With `opens`, `place` is the path of a
-    file or folder, or the name of weights. With `lists`, `place` is a file that lists servers. With `runs`, it is where
-    processes would be started. With `makes`, it is a folder that would be created."""
+    """An external resource of a model or service. By default, `place` is an address, and `variable` names the
+    environment variable whose content would be sent there ('' for none). With `opens`, `place` is the path of a file or
+    folder, or the name of weights. With `lists`, `place` is a file that lists servers. With `runs`, `place` is
+    where processes would be started. With `makes`, `place` is a folder that would be created."""
 
     place: str
     variable: str = ""
@@ -201,8 +201,8 @@ class Request(msgspec.Struct, frozen=True):
     """A call as a model or service receives it. `seed` is the call's own derived seed; None to send no seed.
 
     The first `head` characters of the first message are the same in other calls made at about the same time. A model
-    that caches its input may process these characters only once for all these calls. This changes only rounding, and is
-    not part of a call's identity.
+    that caches its input may process these characters only once for all these calls. `head` affects replies only
+    through rounding errors, and is not part of a call's identity.
     """
 
     messages: tuple[Message, ...]
@@ -218,8 +218,8 @@ _Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
 class Alternative(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A token that could have occurred at a place, and its probability given everything before it.
 
-    `plain` is its probability at temperature 1. `drawn` is the probability with which the endpoint sampled it, which
-    depends on temperature, truncation, and constrained decoding.
+    `plain` is the token's probability at temperature 1. `drawn` is the token's probability when the endpoint samples.
+    It also depends on temperature, truncation, and constrained decoding.
     """
 
     token: str
@@ -231,7 +231,8 @@ class Spot(msgspec.Struct, frozen=True, gc=False):
     """A place in a reply where one of the requested options occurs.
 
     `token` is the token at this place; it starts at the character `at` of the text. `alternatives` are the tokens that
-    start an option, including the sampled one. Their probabilities sum to 1 minus the probability of all other tokens.
+    start an option, including the sampled token. Their probabilities sum to 1 minus the probability of all other
+    tokens.
     """
 
     at: int
@@ -300,8 +301,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Trial(RunSettings, frozen=True):
     """One item in one condition, once. Studies derive from this class and add the fields that their `conduct` needs.
 
-    `name` is unique in its run and contains no model, so that all models get the same random choices. `item` is the
-    item's id. `seed` and `reading` come from the run; `Study.trials` sets `reading`.
+    `name` is unique in its run. It contains no model name, because random choices are made from `name` and are the same
+    for all models. `item` is the item's id. `seed` and `reading` come from the run; `Study.trials` sets `reading`.
     """
 
     name: str
@@ -316,8 +317,8 @@ class Trial(RunSettings, frozen=True):
     @property
     def plan_key(self) -> Hashable:
         """Trials with equal keys have equal plans, so only one of these trials is planned. Given the same replies,
-        these trials make the same number of calls, with the same lengths. They also agree in which calls are shared
-        with other trials. The key is None (the default) if a study does not know which trials have equal plans."""
+        these trials make the same number of calls, with the same lengths. Their shared calls are also the same. The key
+        is None (the default) if a study does not know which trials have equal plans."""
         return None
 
     def draw(self, purpose: str) -> Draw:
@@ -415,12 +416,12 @@ Conduct = Callable[[Any, Ask], Awaitable[list[Any]]]
 
 
 def options_named(token: str, options: Sequence[str], lead: str = "", said: str = "") -> tuple[str, ...]:
-    """The options that `token` may start. If the text before the token already has the first part of an option
-    (`said`), these are the options that `token` may continue.
+    """The options that `token` may start, or may continue after `said`. `said` is the part of an option that comes
+    before the token, '' if there is none.
 
-    `lead` is the part of the token before the option ('<<' of '<<A'), which an alternative must start with, too. Case
-    and spaces before a word are ignored: 'A', ' A' and 'a' are one option. A token that goes beyond the option ('A>>')
-    still names it, unless it continues with letters of another word ('Ask').
+    `lead` is the text before the option in the token ('<<' of '<<A'). There are no options if `token` does not start
+    with this text. Case and spaces before a word are ignored: 'A', ' A' and 'a' are one option. A token may go on after
+    the option ('A>>'), but not with further letters or digits ('Ask').
     """
     word = token.lstrip()
     if not word.startswith(lead.lstrip()):

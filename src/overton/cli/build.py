@@ -88,7 +88,7 @@ MAX_CALLS = click.Option(
 ANYWAY = click.Option(
     ["--anyway"],
     is_flag=True,
-    help="Continue even if Overton cannot read most of the first ten replies of a model or judge.",
+    help="Continue even if Overton can read fewer than half of a model's or judge's first ten replies.",
 )
 PRECISION = click.Option(
     ["--precision"],
@@ -138,7 +138,7 @@ name."""
 class StrictCommand(click.Command):
     """A command that reports all unknown options in one error. Its function returns the exit code, or None for 0.
 
-    Error messages refer to options by their flags; `flags` maps the name of an option in an error to its flag.
+    In error messages, each name of an option in `flags` is replaced by its flag.
     """
 
     def __init__(
@@ -204,7 +204,8 @@ class StrictCommand(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A group of commands: fixed commands, in order, and further commands that `find` makes when the user types one.
+    """A group of commands: fixed commands, in order, and further commands that `find` makes when the user types their
+    names.
 
     `find` returns the command that a word names, or None if there is no such command. `rows` returns the name and a
     one-line description of each further command.

@@ -189,7 +189,7 @@ def verify(run: Path, json: bool) -> Exit:
     click.Argument(
         ["publication"],
         metavar="PUBLICATION",
-        help=("Paper or repository whose numbers to reproduce; after an unknown name, Overton lists the known names."),
+        help=("Name of the paper or repository to reproduce. After an unknown name, Overton lists the known names."),
     ),
     paths(
         "files",

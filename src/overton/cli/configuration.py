@@ -1,7 +1,7 @@
 """A configuration file: `overton run --config study.toml` takes its options from the file.
 
-The keys of the file are the command's options without dashes, and its values become the words of a command line. An
-option that takes a NAME and further words is a table:
+The keys of the file are the command's options without dashes, and its values are read like the words of a command line.
+An option that takes a NAME and further words is a table:
 
     study = "STUDY"
     model = ["openai/gpt-4o", "careful=openai/gpt-4o"]
@@ -49,8 +49,8 @@ STUDY, PLAN, GATE = "study", "plan", "gate"
 
 @dataclass(frozen=True)
 class Configuration:
-    """The part of a file that a command uses. For each parameter: the value as words, the key that the user wrote, and
-    the files that would be opened, except models and collections of pages."""
+    """The part of a file that a command uses. For each parameter, `words` has the value, `keys` the key that the user
+    wrote, and `files` the files that would be opened. `files` leaves out models and collections of pages."""
 
     path: Path
     words: Mapping[str, Any]
@@ -99,8 +99,8 @@ def study_in(path: Path) -> str:
 def configuration_of(
     study: AnyStudy, path: Path, params: Sequence[click.Parameter], plan_only: Sequence[click.Parameter]
 ) -> Configuration:
-    """Read the part of a file that concerns a study's command with these parameters. The keys of `plan_only` are in the
-    table `[plan]`, which other commands ignore.
+    """Read the part of a file that concerns a study's command with these parameters. The options in `plan_only` have
+    their keys in the table `[plan]`, which other commands ignore.
 
     Raises:
         InputError: the file cannot be read or is about another study, a key is unknown, or a value does not fit its
@@ -157,7 +157,7 @@ class _Reader:
     def read(
         self, table: Mapping[str, Any], prefix: str, params: Sequence[click.Parameter], also: Sequence[str] = ()
     ) -> None:
-        """Read each key of a table as the parameter that it names. `also` are keys that are read elsewhere."""
+        """Read each key of a table as the parameter that the key names. `also` are keys that are read elsewhere."""
         known = {key: param for param in params for key in _keys_of(param)}
         for key, value in table.items():
             param = known.get(key)

@@ -17,7 +17,7 @@ class EscapedConsole(Console):
     """A console for other people's texts, which are never read as markup and cannot act on the terminal.
 
     Control characters are made visible before layout, so that tables keep their shape, and again after layout, before
-    texts are coloured. Only rich itself moves the cursor.
+    texts are coloured. Only the library rich moves the cursor.
     """
 
     def __init__(self, file: TextIO, width: int | None = None) -> None:

@@ -25,7 +25,7 @@ from overton.errors import InputError, Problem
         ["--out"],
         type=PATH,
         metavar="DIR",
-        help="Folder for the logs (by default logs), or folder to create for the tables (by default tables).",
+        help="Folder for the logs (by default 'logs'), or new folder for the tables (by default 'tables').",
     ),
     WITH,
 )

@@ -43,15 +43,15 @@ if TYPE_CHECKING:
         ["--size"],
         type=click.IntRange(min=1),
         metavar="N",
-        help="Number of rows to label. By default, a sheet has as many rows as the paper's. With --people, the default"
+        help="Number of rows to label. By default, a sheet has the paper's number of rows. With --people, the default"
         " is 100 rows, or ten groups if whole groups are sampled.",
     ),
     click.Option(["--seed"], type=int, default=0, metavar="N", help="Seed of the random sample; 0 by default."),
     click.Option(
         ["--stratified"],
         is_flag=True,
-        help="Sample equally many rows for each of the judge's labels if possible, so that rare labels are checked,"
-        " too.",
+        help="Sample the same number of rows for each of the judge's labels if possible, so that rare labels are"
+        " checked, too.",
     ),
     click.Option(["--what"], metavar="WORD", help="Kind of label to sample, if the study's judge gives several kinds."),
     click.Option(
@@ -100,7 +100,7 @@ def sample(
     People give labels on browser pages or on a CSV sheet.
     These labels correct the run's numbers.
     With 100 labels or more, corrected numbers replace the judge's numbers.
-    With fewer labels, the corrected and the judge's numbers are both shown.
+    With fewer labels, reports show the corrected numbers and the judge's numbers.
     The command says which numbers the labels will correct.
     """
     if for_ is not None:
@@ -278,7 +278,8 @@ def again(
     click.Option(
         ["--chance"],
         metavar="COLUMN",
-        help="Column with each row's probability of being sampled for a label; by default the same for all rows.",
+        help="Column with each row's probability of being sampled for a label; by default, all rows have the same"
+        " probability.",
     ),
     click.Option(
         ["--group"], multiple=True, metavar="NAME=LABEL,LABEL", help="Labels to pool under a name; repeatable."
@@ -344,7 +345,7 @@ def correct(
     click.Argument(
         ["of"],
         metavar="STUDY|RUN",
-        help="Name of a study (with --judge), or folder of a run, whose own judge is tested by default.",
+        help="Name of a study (with --judge), or folder of a run. For a run, the run's own judge is tested by default.",
     ),
     click.Option(
         ["--judge"], multiple=True, metavar="MODEL", help="Judge to test, by default the run's own; repeatable."

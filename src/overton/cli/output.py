@@ -83,8 +83,8 @@ def show_shards(shards: Sequence[Run]) -> None:
     if asked:
         made = counted(asked, "requests")
         say(
-            f"Overton sent {made} for calls that all trials share. Every shard has the replies, so it does not send"
-            " these requests again."
+            f"Overton sent {made} for calls that all trials share. Every shard has the replies and does not"
+            " request them again."
         )
     say(f"Run each shard, here or elsewhere: {command('resume', first.path)}")
     say(f"Then: {command('merge', *(shard.path for shard in shards))} --out DIR")
@@ -149,7 +149,7 @@ def show_state(run: Run) -> Exit:
     if unwritable:
         count = sum(lane.count for lane in manifest.unmade.values())
         some = counted(count, "trials")
-        say(f"Records of {some} do not fit a table; their items are left out. The first: {unwritable[0]}")
+        say(f"{some} could not be stored as table rows, so their items are left out. The first: {unwritable[0]}")
     if run.failed:
         again = command("resume", run.path, "--retry-failed")
         say(f"{counted(run.failed, 'calls')} failed permanently. Retry with: {again}")
@@ -310,7 +310,7 @@ def _warn_limits(planned: Plan, max_cost: float | None, max_calls: int | None) -
         say(
             "The cost exceeds --max-cost only if a model bills more tokens than max_tokens allows. The excess is then"
             " at most the number of calls in flight times the largest excess of a single call. Up to `connections`"
-            " calls of each model are in flight; in batches, all calls are."
+            " calls of each model are in flight. In batches, all calls are in flight at once."
         )
 
 
@@ -348,7 +348,7 @@ def show_schema(study: AnyStudy) -> None:
 
 
 def show_detections(planned: PlanDetecting) -> None:
-    """Print the differences that a plan would detect: for each measure, a sentence, the basis of this sentence, and a
+    """Print the differences that a plan would detect. Each measure has a sentence, the basis of this sentence, and a
     table."""
     from overton.cli.tables import show
     from overton.studies.sections import Prose

@@ -74,8 +74,7 @@ _DETECTING = (
     click.Option(
         ["--pilot"],
         metavar="RUN",
-        help="Pilot from which to estimate the variation among items: a run, RUN#MODEL, or simulated/NAME (the"
-        " default).",
+        help="Pilot that shows the variation among items: a run, RUN#MODEL, or simulated/NAME (the default).",
     ),
     click.Option(
         ["--correlation"],
@@ -269,8 +268,8 @@ def describe_entry(entry: StudyEntry) -> str:
 
 
 def rows_of(*kinds: Kind) -> Callable[[], list[tuple[str, str]]]:
-    """Return a function that lists the names of studies of these kinds. The list has names of studies, not command
-    words, because a study and the study that labels its material have the same command word."""
+    """Return a function that lists the names of studies of these kinds. The names are not command words, because two
+    studies can have the same command word."""
     return lambda: [(entry.name, describe_entry(entry)) for entry in entries_of(*kinds)]
 
 

@@ -213,8 +213,8 @@ def _make_grid(columns: Sequence[PrintedColumn], width: int) -> Grid:
 
 
 def column_widths(columns: Sequence[PrintedColumn], width: int) -> list[int]:
-    """The width of each column. Spare width goes first to columns of texts, then to titles of other columns. Among
-    these, narrow columns come first.
+    """The width of each column. Spare width goes first to columns of texts, then to titles of other columns. Within
+    each of these two groups, the narrowest column comes first.
 
     If the width is too small, texts are wrapped further, widest column first; numbers are never broken.
     """

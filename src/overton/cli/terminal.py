@@ -143,5 +143,5 @@ def _ask_for_trust(place: Path, would: Sequence[str]) -> bool:
     say(visible_line(f"{who} would use things that this machine has not used before:"))
     for sentence in would:
         say(f"  {sentence}")
-    say(f"The person who made or changed this {what} chose them. If that was not you, do you trust that person?")
+    say(f"The person who made or changed this {what} chose these things. Do you trust this person?")
     return answer("Continue? [y/N] ").lower() in ("y", "yes")

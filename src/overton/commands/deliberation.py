@@ -1,7 +1,7 @@
 """Commands of deliberation.
 
-`dilemmas` builds dilemmas from a forum; a judge's calls are made in an ordinary run. `values_sheet` writes sheets on
-which people help to make a list of values. `values_table` writes the decision on each collected value.
+`dilemmas` builds dilemmas from a forum. If a judge helps, its calls are made in an ordinary run. `values_sheet` writes
+sheets on which people help to make a list of values. `values_table` writes the decision on each collected value.
 """
 
 from __future__ import annotations
@@ -78,12 +78,13 @@ def dilemmas(
     max_calls: int | None = None,
     watch: Watch | None = None,
 ) -> BuiltDilemmas:
-    """Build dilemmas from forum dumps or API responses by appendix A's seven steps, into the JSONL file `out`.
+    """Build dilemmas from forum dumps or API responses by the seven steps of the paper's appendix A, into the JSONL
+    file `out`.
 
     `first` and `last` are days (UTC), both included. `top` is the number of dilemmas to take, the most contested first.
-    `fewest` is the minimum number of comments with a readable verdict that a post must have. Comments that patterns
-    cannot read are labelled by `judge`, if it is given, in a run next to the file (`out` with `.judged`). Without a
-    judge, such comments are counted and left out.
+    A post must have at least `fewest` comments with a readable verdict. Comments that patterns cannot read are labelled
+    by `judge`, if it is given, in a run next to the file (`out` with `.judged`). Without a judge, such comments are
+    counted and left out.
 
     Raises:
         InputError: a file cannot be read or has no posts or comments, `out` exists, or the range of dates is empty.
@@ -151,7 +152,7 @@ def values_sheet(
     source: Annotated[
         str | Path,
         Option(
-            "File of collected values (for the task categories), or a run of items values (for the other tasks)",
+            "File of collected values (for the task categories), or a run of overton items values (for other tasks)",
             file=True,
             argument=True,
         ),
@@ -159,16 +160,19 @@ def values_sheet(
     *,
     out: Annotated[str | Path, Option("CSV file to write", file=True)] = "sheet.csv",
     step: Annotated[
-        Step | None, Option("Task for the person; by default categories for collected values, and codes for a run")
+        Step | None,
+        Option("Task for the person; by default categories for a file of collected values, and codes for a run"),
     ] = None,
 ) -> WrittenSheet:
-    """Write a sheet on which a person sorts collected values ('categories'), decides on each value that was kept
-    ('codes'), or merges values that often occur together ('merges'). Give each person a copy of the file, named after
-    the person.
+    """Write a sheet on which a person decides on collected values.
+
+    In the step 'categories', the person puts each value into a category. In the step 'codes', the person makes a
+    decision on each value whose category was kept. In the step 'merges', the person decides whether to merge values
+    that often occur together. Give each person a copy of the file, named after the person.
 
     Raises:
-        InputError: `out` exists, the step needs another kind of `source`, or there is nothing to decide on. RunError:
-        the run cannot be read, or the file cannot be written.
+        InputError: `out` exists, the step needs another kind of `source`, or there is nothing to decide on.
+        RunError: the run cannot be read, or the file cannot be written.
     """
     target, is_run = Path(out), (Path(source) / "manifest.json").is_file()
     if target.exists():
@@ -223,8 +227,8 @@ def values_table(
     """Write the decision on each collected value of a run as a table (CSV). If all values are decided, also write the
     final list next to the table (JSONL), for `--values`.
 
-    With `sheets`, people decide in place of the run's annotators. Sheets of codes say which values are in the list, and
-    sheets of merges say which values become one.
+    With `sheets`, people decide in place of the run's annotators. A sheet of the step 'codes' says which values are in
+    the list. A sheet of the step 'merges' says which values are merged.
 
     Raises:
         InputError: a file exists, a sheet is not about this run's values, or a sheet has errors, listed by line.

@@ -50,8 +50,8 @@ def fill_templates(
     ] = None,
     again: Annotated[bool, Option("Also fill in issues that already have paraphrases")] = False,
 ) -> FilledIn:
-    """Give each issue the six paraphrases of appendix B, by filling the issue's question and positions into the
-    templates.
+    """Give each issue the six paraphrases of the paper's appendix B, by filling the issue's question and positions into
+    the templates.
 
     No model is needed. Positions are quoted word for word, and the issue's question names the issue.
 
@@ -186,9 +186,9 @@ def positions(
 ) -> WrittenPositions:
     """Write a table of the issues' topics and positions, in the form that every command takes as positions.csv.
 
-    Positions come from the issues' own paraphrases. Topics are those of figure 4. Overton reads them from the literal
-    value of `high_level_topic_map` in the repository's notebook, and never executes the notebook. An issue in several
-    topics gets the last one, as in the authors' code. Unknown cells stay empty, for you to fill in.
+    Positions come from the issues' own paraphrases. Topics are those of the paper's figure 4. Overton reads the topics
+    from the literal value of `high_level_topic_map` in the authors' notebook, and never executes the notebook. An issue
+    in several topics gets the last one, as in the authors' code. Unknown cells stay empty, for you to fill in.
 
     Raises:
         InputError: an issue cannot be read, or `out` exists.

@@ -60,11 +60,12 @@ def threads(
     ] = False,
     seed: int = 0,
 ) -> SampledThreads:
-    """Sample threads by table 2's rules from a forum's dumps or API responses, into the JSONL file `out`.
+    """Sample threads from a forum's dumps or API responses by the rules of the paper's table 2, into the JSONL file
+    `out`.
 
-    By default, the limits on comments and the number of threads are those of table 2 for the `community`. For other
-    communities, they are 10 to 50 comments and 500 threads. Posts are of any year, or of `year` if it is given. With
-    `as_published`, posts are of 2019, as in table 2. Files are read twice. Names and identifiers are removed, as
+    By default, the limits on comments and the number of threads are those of table 2 for the `community`. If table 2
+    does not name the community, the defaults are 10 to 50 comments and 500 threads. Posts are of any year, or of `year`
+    if it is given. With `as_published`, posts are of 2019, as in table 2. Names and identifiers are removed, as
     `overton.studies.pluralism.references.sampling` describes.
 
     Raises:
@@ -98,7 +99,7 @@ def threads(
 def show_threads(sampled: SampledThreads) -> Done:
     """Show the number of posts that each step kept, what was read from the dumps, and the file."""
     steps = [f"{step.number}. {step.name}: {step.kept:,}. {step.note}" for step in sampled.steps]
-    any_year = ["Posts are of any year; the paper's are of 2019 (--year 2019, or --as-published)."]
+    any_year = ["Posts are from any year. The paper used posts from 2019 (--year 2019, or --as-published)."]
     lines = [*steps, *(any_year if sampled.year is None else []), *notes_on(sampled.unread)]
     return Done(lines=lines, path=str(sampled.path))
 
@@ -121,15 +122,15 @@ def compare_clusterings(
     *,
     sheet: Annotated[
         str | Path | None,
-        Option("CSV file to write for a person, which shows both clusterings side by side, blinded", file=True),
+        Option("CSV file to write, for a person who compares the blinded clusterings side by side", file=True),
     ] = None,
     size: Annotated[int, Option("Threads on the sheet", least=1)] = 100,
 ) -> ComparedClusterings:
     """Measure the agreement of two clusterings of the same opinions.
 
-    One run has to contain both clusterings. With `sheet`, the command also writes a CSV file to that path, on which a
-    person compares the blinded clusterings of `size` threads side by side. The sheet's key is NAME.key.json in the same
-    folder. `preferences` reads the filled sheet.
+    One run has to contain both clusterings. With `sheet`, the command also writes a sheet (CSV) to that path. The sheet
+    shows the two blinded clusterings of each of `size` threads side by side, for a person to compare. The sheet's key
+    is NAME.key.json in the same folder. `preferences` reads the filled sheet.
 
     Raises:
         InputError: `run` is not a run of two clusterings, or a file for the sheet exists.
@@ -167,7 +168,10 @@ def _sheet_lines(compared: ComparedClusterings) -> Iterator[str]:
     if compared.comparison is None:
         yield "There are no threads yet that both methods have clustered."
     if compared.sheet:
-        yield f"Fill in the column 'person' with left, right or same. {compared.sheet[1]} is not for that person."
+        yield (
+            "Have a person fill in the column 'person' with left, right or same. That person must not see"
+            f" {compared.sheet[1]}."
+        )
         yield f"Then: {command('items', 'preferences', compared.sheet[0])}"
 
 

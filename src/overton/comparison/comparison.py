@@ -1,9 +1,7 @@
 """Models compared over the items that they share.
 
-Runs with different numbers of trials are compared for an equal number of trials. Tables cannot be matched in this way.
-A trial asks each template once, but the counts in a table do not say which template an answer is from. A random sample
-of the larger table's answers would vary more than the answers of a trial, so a model with a label bias would differ
-from itself.
+Runs with different numbers of trials are compared for an equal number of trials. Tables cannot be matched in this way,
+because their counts do not say which answers belong to one trial.
 """
 
 from __future__ import annotations
@@ -69,8 +67,8 @@ _USE_EQUAL_TRIALS = "ask both with the same number of trials"
 class Matched(NamedTuple):
     """The contributions of base and candidate to a measure.
 
-    Both numbers are for `trials` trials of each item. If `trials` is None, each number is for all trials of its run. If
-    the numbers are not compared, `refused` is the reason, with advice; otherwise it is ''.
+    The contributions are for `trials` trials of each item. If `trials` is None, each contribution is for all trials of
+    its run. If the measure is not compared, `refused` is the reason, with advice. Otherwise it is ''.
     """
 
     both: tuple[Contribution, Contribution]
@@ -79,7 +77,7 @@ class Matched(NamedTuple):
 
 
 def match_contributions(base: ComparedModel, candidate: ComparedModel, measure: str) -> Matched:
-    """Match the contributions of base and candidate, so that different numbers of trials alone cause no difference."""
+    """Match the contributions of base and candidate, so that unequal numbers of trials cannot cause a difference."""
     sides, both = (base, candidate), (base.contributions[measure], candidate.contributions[measure])
     declared, of_table = both[0].measure, any(side.source.is_table for side in sides)
     if not (declared.unbiased or declared.matched):
@@ -102,7 +100,8 @@ def match_contributions(base: ComparedModel, candidate: ComparedModel, measure: 
         return _match_trials(sides, both, trials)
     if declared.matched and of_table and answers:
         advice = (
-            f"A table does not say which answers belong to one trial. Compare their run folders, or {_USE_EQUAL_TRIALS}"
+            "A table does not say which answers belong to one trial. Compare the models' run folders, or"
+            f" {_USE_EQUAL_TRIALS}"
         )
         return Matched(both, refused=f"they have {answers}, and this measure depends on that number. {advice}")
     return Matched(both)
@@ -172,18 +171,18 @@ def compare(
     """Models compared pairwise, candidate minus base, over the items that both have.
 
     `sources` are runs, models of runs ('RUN#MODEL'), or tables that `analyze` takes. The first of two sources is the
-    base. If there is a single source, all its models are compared with each other. The study's headline measures are
-    compared, and `measures` in addition (docs/compare.md lists them). `margins` are the equivalence margins by measure,
-    in the measure's own units. `level` is the confidence level of the intervals; equivalence uses twice `level` minus
-    1. `study` names the study if several studies can read a table. `although` is your reason for comparing sources
-    whose instruments (prompts, items, options or judge) differ. `how` are the options for computing measures (see
-    `analyze`).
+    base. If there is a single source, all its models are compared with each other. The comparison is by the study's
+    headline measures (see docs/compare.md) and by the additional `measures`. `margins` are the equivalence margins by
+    measure, in the measure's own units. `level` is the confidence level of the intervals. Equivalence intervals have
+    the level 2 * `level` - 1. `study` names the study if several studies can read a table. `although` is your reason
+    for comparing sources whose instruments (prompts, items, options or judge) differ. `how` are the options for
+    computing measures (see `analyze`).
 
     Example: `overton.compare("runs/old", "runs/new", margins={"MEASURE": 3}).to_json()`.
 
     Raises:
         InputError: sources of several studies, an unknown measure or model, nothing to compare, or sources whose
-            instruments differ if `although` is not given.
+            instruments differ (without `although`).
         RunError: a folder is not a run, or has no records.
     """
     if not 0.5 < level < 1:
@@ -219,7 +218,7 @@ def of_sources(  # noqa: PLR0917
     """Compare open sources; see `compare`.
 
     Raises:
-        InputError: an unknown measure, sources whose instruments differ if `although` is not given, or runs with
+        InputError: an unknown measure, sources whose instruments differ (without `although`), or runs with
             different questions to the judge.
     """
     refuse_other_questions(found, named)

@@ -1,8 +1,7 @@
-"""Differences in how two sources were asked.
+"""Differences in how the models of two sources were asked.
 
 A comparison is refused if the instrument (prompts, items, options, trial protocol, judge) changed, because the change
-could cause a difference. A different model is no obstacle, because models are compared. Tables record nothing about the
-instrument.
+could cause a difference. The models themselves may differ. Tables do not record the instrument.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from overton.version import __version__
 
 
 def conduct_differences(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[tuple[Kind, str]]:
-    """Yield how the trial protocols of two versions of Overton differ. The protocols are equal if the installed
-    version, replaying each run, would send the calls that the run recorded. If a run cannot be replayed, the protocols
-    may differ."""
+    """Yield whether the trial protocols of two versions of Overton differ, or may differ. The protocols count as equal
+    if replaying each run with the installed version gives the calls that the run recorded. If a run cannot be replayed,
+    the protocols may differ."""
     assert base.provenance is not None
     assert candidate.provenance is not None
     versions = f"{base.provenance.overton} and {candidate.provenance.overton}"
@@ -83,7 +82,7 @@ def refuse_other_questions(sources: Sequence[ComparisonSource], study: AnyStudy)
 
 
 def instruments(base: ComparisonSource, candidate: ComparisonSource, study: AnyStudy) -> Iterator[Difference]:
-    """Differences in how two sources were asked."""
+    """Differences in how the models of two sources were asked."""
     yield from _precision_differences(base, candidate)
     tables = list(dict.fromkeys(source.label for source in (base, candidate) if source.provenance is None))
     if base.provenance is None or candidate.provenance is None:
@@ -109,7 +108,7 @@ def _precision_differences(base: ComparisonSource, candidate: ComparisonSource) 
     ]
     found = [source.label for source in (base, candidate) if source.run in runs]
     if found:
-        asked = f"{' and '.join(dict.fromkeys(found))} asked each item only as often as its precision required"
+        asked = f"{' and '.join(dict.fromkeys(found))} stopped asking about each item at the target precision"
         if all(map(is_weighted, runs)):
             said = f"{asked}; weights give each item its planned share of trials, but some items have few trials"
             yield Difference("precision", base.label, candidate.label, said)
@@ -151,7 +150,7 @@ def _item_differences(provenance: Provenance, other: Provenance, study: AnyStudy
             f"some {study.items.plural} have the same name but other contents: {_join_first_names(changed)}",
         )
     if only := len(first.keys() ^ second.keys()):
-        yield "precision", f"{only} {study.items.plural} were asked about in only one of the two, and are left out"
+        yield "precision", f"{only} {study.items.plural} were asked about in only one of the runs, and are left out"
 
 
 def options_differing(
@@ -178,7 +177,7 @@ def _system_prompt_differences(base: Sequence[str], candidate: Sequence[str]) ->
         if mine != theirs:
             yield "instrument", f"system-{number} differs: {shown_prompt(mine)} and {shown_prompt(theirs)}"
     if more := abs(len(base) - len(candidate)):
-        yield "precision", f"{more} of the system prompts {'are' if more > 1 else 'is'} in only one of them"
+        yield "precision", f"{more} of the system prompts {'are' if more > 1 else 'is'} in only one of the runs"
 
 
 def _comparable_choice(value: Any) -> Any:
@@ -201,8 +200,8 @@ def _answerer_differences(
 
 
 def subjects(base: ComparedModel, candidate: ComparedModel, study: AnyStudy) -> Iterator[Difference]:
-    """Differences between the compared models, as far as runs record them. They include different models behind the
-    same name."""
+    """Differences between the compared models, as far as runs record them, such as different models behind the same
+    name."""
     first, second = _answerer_of(base, study), _answerer_of(candidate, study)
     if first is not None and second is not None:
         for said in _model_differences(base, first, candidate, second):

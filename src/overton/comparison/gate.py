@@ -45,11 +45,11 @@ def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), 
     ('RUN#MODEL'). Writes `out`, which `compare` and `gate` take instead of the run. Returns the file.
 
     The file contains no replies or items. It has sums by item, counts of missing values, and the record of how the run
-    was asked.
+    asked its questions.
 
     Raises:
         InputError: the source is not a run, or has no such measure.
-        RunError: it has no records, or the file cannot be written.
+        RunError: the run has no records, or the file cannot be written.
     """
     study, _, (source,) = open_sources([run], None, {**how, "seed": seed})
     if source.run is None:

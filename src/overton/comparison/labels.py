@@ -33,8 +33,8 @@ class Corrected:
 
     `base`, `candidate` and `difference` have the three variants by name. `alone` has the corrected difference's
     intervals for this pair alone, and `together` its simultaneous intervals for all pairs of the measure. If `leads` is
-    True, the corrected difference is the preferred estimate: both numbers are corrected by enough labels, and the
-    difference has an interval.
+    True, the corrected difference is the preferred estimate. This requires enough labels for both models, and an
+    interval for the difference.
     """
 
     base: Variants
@@ -71,11 +71,10 @@ def correct_difference(
     difference: Estimate,
     pairs: int,
 ) -> Corrected | None:
-    """The corrected numbers of a pair over shared items, next to the judge's `difference`; None unless both models have
-    corrected numbers.
+    """The corrected numbers of a pair over shared items, next to the judge's `difference`; None if a model has no
+    corrected numbers, or if no items are shared.
 
-    Simultaneous intervals of several pairs use Bonferroni's inequality, because pairs share items but not the effects
-    of the judge's errors.
+    If several pairs are compared, their simultaneous intervals use Bonferroni's inequality.
     """
     if both[0].corrected is None or both[1].corrected is None or not items:
         return None

@@ -1,4 +1,4 @@
-"""The record of how a run was asked, in a form that a baseline file can store, without addresses or paths."""
+"""The record of how a run asked its questions, in a form that a baseline file can store, without addresses or paths."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ class AnswererRecord(msgspec.Struct, frozen=True):
 
     @property
     def instrument(self) -> tuple[Any, ...]:
-        """The parts that are equal if two records are of the same judge."""
+        """The fields that decide whether two records are of the same judge."""
         return self.identity, self.settings, self.holds_form, self.not_sent
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """The record of how a run was asked. `items` maps ids to digests of the items as asked, and `cost` is the cost of
-    all calls in US dollars.
+    """The record of how a run asked its questions. `items` maps each item's id to a digest of the item, and `cost` is
+    the cost of all calls in US dollars.
 
-    `replaced` names the study's prompts that other prompts replace (`--prompts`); it is absent if there are none.
+    `replaced` names the study's prompts that the user replaced (`--prompts`), and is absent if there are none.
     """
 
     study: str
@@ -79,7 +79,8 @@ class Provenance(msgspec.Struct, frozen=True):
 
 
 def provenance_of(run: Run, *, journal: bool = False) -> Provenance:
-    """Collect the record of how a run was asked; with `journal`, also the endpoints' reports about themselves."""
+    """Collect the record of how a run asked its questions. With `journal`, also collect the endpoints' reports about
+    themselves."""
     manifest = run.manifest
     said = upstream_of(run) if journal else {}
     return Provenance(

@@ -68,9 +68,10 @@ MAX_T = "max-t over shared items"
 class NeededData(NamedTuple):
     """The data that would decide an undecided difference.
 
-    `verdict` requires `items` items in total, which means `more` additional items. Their cost is `cost` US dollars
-    (None if unknown). Alternatively, it requires `trials` trials of the same items, which means `more_trials`
-    additional trials, for `trials_cost` US dollars. `why` is the reason why no number of trials is given.
+    `items` is the total number of items that the `verdict` needs. `more` is the number of items to add, and `cost` is
+    the cost of these items in US dollars (None if unknown). Alternatively, the verdict needs `trials` trials of the
+    same items. `more_trials` is then the number of trials to add, and `trials_cost` is the cost of these trials. If
+    no number of trials is given, `why` is the reason.
     """
 
     items: int
@@ -96,11 +97,11 @@ class Variant(NamedTuple):
 class ComparisonRow:
     """One measure of a pair of models, over the items that both have; see `COLUMNS`.
 
-    `difference` has the intervals of this difference, and `joint` its simultaneous intervals for all pairs of the
-    measure (None if there is one pair). `refused` is the reason why the two models are not compared, '' if they are.
-    With human labels for both models, `variants` has the numbers of each variant. `preferred` names the preferred
-    variant for the base by itself and for the candidate by itself. All other fields are about the variant that is
-    preferred for both models.
+    `difference` has the intervals of the difference between the models. `joint` has its simultaneous intervals for all
+    pairs of the measure (None if there is one pair). `refused` is the reason why the two models are not compared, '' if
+    they are compared. With human labels for both models, `variants` has the numbers of each variant. `preferred` names
+    the base's preferred variant, then the candidate's. `variant` is 'corrected' if the corrected variant is preferred
+    in every pair, otherwise 'plain'. All other fields are about this variant.
     """
 
     measure: Measure

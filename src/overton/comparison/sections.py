@@ -182,8 +182,8 @@ def _what_would_decide(row: ComparisonRow, unit: str) -> str:
         return ""
     price = "" if needed.cost is None else f" This would cost about ${needed.cost:,.2f}."
     said = (
-        f" If the true difference is the one found, about {counted(needed.more, f'more {unit}')} like these would give"
-        f" the verdict '{needed.verdict}' with a probability of {needed.power:.0%}.{price}"
+        f" If the true difference equals the observed one, about {counted(needed.more, f'more {unit}')} like these"
+        f" would give the verdict '{needed.verdict}' with a probability of {needed.power:.0%}.{price}"
     )
     if needed.trials is None or needed.more_trials is None:
         return said
@@ -322,9 +322,7 @@ def _place_exhibits(made: Comparison) -> Iterator[Exhibit]:
             f"Places by {measure.words}",
             [Column("Model"), Column("Places"), Column(measure.words, measure.kind)],
             [[standing.model, _place_range(standing), standing.number] for standing in standings],
-            note="The highest number has place 1. All ranges of places hold simultaneously, at the confidence level of"
-            " the"
-            " intervals.",
+            note="The highest number has place 1. All ranges hold simultaneously, at the intervals' confidence level.",
             summary=True,
         )
         yield Chart(
@@ -405,8 +403,8 @@ def _method_text(made: Comparison) -> str:
         f" the margin. 'Higher' or 'lower' means that the {level} interval excludes 0. Otherwise the verdict is"
         f" 'undecided'.{several} 'More {made.unit} to decide' is the number of further {made.unit} that would give a"
         f" verdict with a probability of {POWER:.0%}. It uses normal theory, and assumes that the true difference"
-        " is the one found. If chance made the difference too large, this number is too low. If chance made it too"
-        " small, the number is too high."
+        " equals the observed one. If chance made the observed difference too large, this number is too low. If chance"
+        " made the difference too small, the number is too high."
     )
 
 

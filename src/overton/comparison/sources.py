@@ -56,8 +56,8 @@ NOTHING_KNOWN = MissingCounts(None, None, None)
 
 
 def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> MissingCounts:
-    """Count the missing values in a run's records of a model ('' for all models); `missing` are items left out, by
-    model."""
+    """Count the missing values in a run's records of `model`, or of all models if `model` is ''. `missing` has the
+    items that the run left out, by model."""
     import polars as pl
 
     own = records.filter(pl.col("model") == model) if model else records
@@ -80,11 +80,11 @@ def _no_sides(trials: int) -> Sides:
 class ComparisonSource:
     """A source of a comparison: a run or a table, with the contributions of each model in it.
 
-    `label` names the source; `model` is the selected model, '' for all. `provenance` is the record of how the source
-    was asked, None for a table. A baseline file has a provenance but no run. `halved` returns the models' contributions
-    for each half of the trials. `fewer` returns the models' contributions to `matched` measures for a smaller number of
-    trials. `kept` are the numbers of trials for which a baseline has such contributions, None if any number is
-    possible.
+    `label` names the source; `model` is the selected model, '' for all. `provenance` is the record of how the source's
+    questions were asked, None for a table. A baseline file has a provenance but no run. `halved` returns the models'
+    contributions for each half of the trials. `fewer` returns the models' contributions to `matched` measures for a
+    smaller number of trials. `kept` are the numbers of trials for which a baseline has such contributions, None if any
+    number is possible.
     """
 
     label: str
@@ -105,7 +105,7 @@ class ComparisonSource:
 
     @property
     def trials(self) -> int | None:
-        """The number of trials of each item and condition that the run's options ask for; None if it is unknown."""
+        """The run's option `trials`, the number of trials of each item in each condition. None if it is unknown."""
         found = None if self.provenance is None else self.provenance.options.get("trials")
         return found if isinstance(found, int) else None
 
@@ -522,9 +522,9 @@ def source_labels(paths: Sequence[Path]) -> list[str]:
 def pairs_of(sources: Sequence[ComparisonSource]) -> list[tuple[ComparedModel, ComparedModel]]:
     """Base and candidate of every comparison, in the order of the arguments.
 
-    Pair all models of a single source. Between two sources with several models, pair models of the same name if there
-    are any, otherwise every model with every other. For numbers of all models together, pair every source with every
-    other.
+    The models of a single source are all paired with each other. Two sources with several models are paired by model
+    name or, without common names, in all combinations. If both sources have numbers for all models together, these
+    numbers are compared, too.
     """
     if len(sources) == 1:
         return [*combinations(_compared_models(sources[0], sources), 2)]

@@ -16,8 +16,8 @@ Call = tuple[Seat, Identity, CallKey, Request]
 
 
 def seat_name(seats: Container[str], role: str, speaker: str) -> str:
-    """The name under which a speaker's model or service is listed: the speaker's name, its part before a '/', or else
-    the role. So 'judge/again' stands for the judge, and 'judge/1/again' for the first of several judges."""
+    """The name in `seats` under which a speaker is listed. The speaker's name is shortened at its last '/' until it is
+    listed: 'judge/1/again' becomes 'judge/1'. If no part of the name is listed, the result is the role."""
     while speaker not in seats and "/" in speaker:
         speaker = speaker.rpartition("/")[0]
     return speaker if speaker in seats else role
@@ -100,8 +100,8 @@ def replies_of(outcomes: Sequence[Reply | BaseException]) -> list[Reply]:
 
 
 def error_rank(error: BaseException) -> int:
-    """The rank of an error among those of parallel calls, of which the lowest is raised. An error of the run has rank
-    0, the run's stop 1, and a failed call 2."""
+    """The rank of an error. If several parallel calls fail, the error with the lowest rank is raised. An error of the
+    run has rank 0, the run's stop 1, and a failed call 2."""
     return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0
 
 

@@ -160,8 +160,8 @@ class BatchSender:
 
     async def listed(self, box: BatchQueue, batch: Batch, seconds: float | None = None) -> list[str]:
         """Find the ids that the provider may have given a batch. Return an empty list if the provider does not list the
-        batch within `seconds`. The batch was then not created. By default, `seconds` is the time that the provider
-        still has to list the batch."""
+        batch within `seconds`. The batch was then not created. By default, `seconds` is the time in which a new batch
+        may still appear in the provider's list."""
         known, wait = self._batch_ids() | batch.disproved, FIRST_LOOK
         until = monotonic() + (_seconds_left(batch, SETTLES) if seconds is None else seconds)
         while True:
@@ -298,8 +298,8 @@ def is_refusal(error: AnswerError) -> bool:
 def refusal(box: BatchQueue, batch: Batch) -> BatchRefused:
     """The error that ends a run because a batch was refused. The message says what to do."""
     return BatchRefused(
-        f"{box.name}: {batch.refused}; 'overton resume' creates it again with --retry-failed, or sends its calls one"
-        " by one with --no-batch"
+        f"{box.name}: {batch.refused}; 'overton resume --retry-failed' creates the batch again, and"
+        " 'overton resume --no-batch' sends the batch's calls one by one"
     )
 
 

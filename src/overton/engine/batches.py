@@ -184,7 +184,7 @@ class Batches:
                 _fail_future(future, error)
 
     async def settle(self, *, cut_off: bool = False) -> None:
-        """Wait until every batch being sent has been sent and noted. With `cut_off`, cancel the sending instead."""
+        """Wait until each batch has been sent and noted. With `cut_off`, cancel the sending instead."""
         watching = {self._work[batch.name] for batch in self._batches.values() if batch.id and batch.name in self._work}
         while self._tasks:
             for task in self._tasks if cut_off else watching:

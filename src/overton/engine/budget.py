@@ -20,9 +20,9 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     """The most that a run may spend in all its sessions, in US dollars and in requests (retries included).
 
     `calls` is never exceeded. `cost` is exceeded only if a model bills more than the `max_tokens` of its calls allow.
-    The excess is then at most the largest excess of any call, multiplied by the number of calls in flight. Up to
-    `connections` calls to each model are in flight or, with batches, all calls of the current batches. If the process
-    is killed before the first such bill is recorded, the excess can double.
+    The excess is then at most the largest excess of any call, multiplied by the number of calls in flight. Without
+    batches, at most `connections` calls to each model are in flight. With batches, all calls of the current batches
+    are in flight. If the process is killed before the first such bill is recorded, the excess can double.
     """
 
     cost: float | None = None
@@ -85,7 +85,8 @@ class Billing:
         return f"bills up to ${bill:.4g} for calls that should cost nothing ({_BILLING_ADVICE})"
 
     def raise_reserved(self, price: Price | None) -> float:
-        """Expect the higher bills for requests in flight, too. Return the additional dollars to set aside."""
+        """Raise the reservations of requests in flight to the bills that are now expected. Return the additional
+        dollars to set aside."""
         more = 0.0
         for reserved in self.in_flight:
             worst = self.worst(price, reserved.request)
@@ -106,7 +107,7 @@ class Spending(NamedTuple):
     cost: float = 0.0
 
     def within(self, other: Spending) -> bool:
-        """Whether neither the number of requests nor the cost exceeds that of `other`."""
+        """Whether the number of requests and the cost are at most those of `other`."""
         return self.requests <= other.requests and self.cost <= other.cost
 
 
@@ -154,10 +155,10 @@ _WINDOW_DECAY = 0.95
 class Budget:
     """Spending against `Limits`; starts with what earlier sessions spent.
 
-    A session can be killed at any moment. So a request is sent only once the bound in the `ledger` (if there is one)
-    covers it. After a kill, the next session counts the whole bound as spent. The bound is raised in blocks, ahead of
-    need, so that requests seldom wait for the disk. A block covers the requests sent during several commits (see
-    `_Pace`), but at most a twentieth of the remaining money or requests.
+    A session can be killed at any moment. So the `ledger`, if there is one, keeps on disk an upper bound of the
+    spending. No request is sent before this bound covers it. After a kill, the next session counts the whole bound as
+    spent. The bound is raised in blocks, ahead of need, so that requests seldom wait for the disk. A block covers the
+    requests sent during several commits (see `_Pace`), but at most a twentieth of the remaining money or requests.
     """
 
     def __init__(self, limits: Limits, *, cost: float = 0.0, calls: int = 0, ledger: Ledger | None = None) -> None:
@@ -264,7 +265,8 @@ class Budget:
 
     def relax(self) -> None:
         """Lower the ledger's bound to the sum of the amounts spent and set aside, because many requests cost less than
-        was set aside. Do nothing while a caller waits for a higher bound, because that caller would wait for ever."""
+        was set aside. Do nothing while a caller waits for a higher bound. Lowering the bound would make that caller
+        wait for ever."""
         if self._ledger is not None and not self._covering:
             self._most, self._safe = self.spent, Spending(0, -1.0)
             self._ledger.lower(self._most)

@@ -98,7 +98,7 @@ class BatchCalls(Protocol):
         ...
 
     async def outcome(self, seat: Seat, identity: Identity, request: Request) -> Reply | None:
-        """The reply to a call that is in a batch or goes into one; None if it has to be sent alone."""
+        """The reply to a call that is in a batch or goes into a batch; None if the call has to be sent alone."""
         ...
 
     def contains(self, slot: bytes) -> bool:
@@ -122,8 +122,7 @@ class BatchCalls(Protocol):
         ...
 
     async def settle(self, *, cut_off: bool = False) -> None:
-        """Wait until every batch that is being sent has been sent and noted. With `cut_off`, cancel the sending
-        instead."""
+        """Wait until each batch has been sent and noted. With `cut_off`, cancel the sending instead."""
         ...
 
     @property
@@ -357,7 +356,7 @@ class Dispatcher:
     def _stop_for_now(self, error: UnavailableError) -> Stopped:
         """Stop the run at a failure that is not permanent; the call is made again when the run is resumed."""
         self.stop(
-            Stopped(f"{error}. It asks for a pause of {error.retry_after:.0f} seconds; resume the run after that")
+            Stopped(f"{error}. The server asks for a pause of {error.retry_after:.0f} seconds; resume the run then")
         )
         return Stopped(str(error))
 
@@ -506,9 +505,9 @@ class Dispatcher:
         if seat.failed_in_a_row >= _MAX_FAILURES_IN_A_ROW:
             self.stop(
                 Stopped(
-                    f"{seat.model.answerer.name} failed {seat.failed_in_a_row} calls in a row, the last in"
-                    f" {found.attempts} attempt(s), so Overton takes it to be down or misconfigured. Its last message:"
-                    f" {found.message}"
+                    f"{seat.model.answerer.name} failed {seat.failed_in_a_row} calls in a row. It is"
+                    f" probably down or misconfigured. The last call (attempts: {found.attempts}) failed with this"
+                    f" message: {found.message}"
                 )
             )
 

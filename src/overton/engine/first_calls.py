@@ -1,8 +1,8 @@
 """The first call of a kind to a model is sent alone if the endpoint may lack a feature. If the feature is missing, only
 one call fails instead of dozens.
 
-The call is one of the run's own, so there are no extra calls. Other calls of its kind wait until it has been answered.
-`FEATURES` lists the features that an endpoint may lack.
+The first call is a normal call of the run, so no extra call is made. Other calls of this kind wait until the first call
+has been answered. `FEATURES` lists the features that an endpoint may lack.
 """
 
 from __future__ import annotations
@@ -111,11 +111,10 @@ def unsupported(features: Iterable[str], error: RejectedError, model: str) -> Ac
 
 @dataclass(frozen=True)
 class FirstTurn:
-    """A call's turn to go first, with its model and the `features` that a reply would prove. Often a reply would prove
-    none.
+    """A call's turn to go first, with its model. A reply would prove that the endpoint has all `features` (often none).
 
-    If the turn `is_patient`, other calls wait until it has ended. All waiting calls may then be sent, whatever the
-    outcome was.
+    If the turn `is_patient`, other calls wait until the turn has ended. All waiting calls may then be sent, whatever
+    the outcome was.
     """
 
     model: str = ""

@@ -1,7 +1,8 @@
 """Checks whether a model's first replies can be read, before the other calls are paid for.
 
-The replies are to the run's own calls, and replies of earlier sessions count. The model's other calls wait until it is
-certain whether at least half of the first replies can be read. If fewer can be read, the run stops.
+First replies answer normal calls of the run, so no extra calls are made. Replies of earlier sessions count, too. The
+model's other calls wait until it is certain whether at least half of the first replies can be read. If fewer can be
+read, the run stops.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ class FirstReplies:
     """The samples of first replies of a run's models, by name ('NAME', 'NAME as judge').
 
     `known` has the counts of earlier sessions. A sample that passed is not repeated, and a sample that failed is
-    repeated with new replies. With `anyway`, calls do not wait and the run does not stop. `are_free` is True if replies
-    without a reply format are longer texts that a judge reads. A reply that repeats the text of a reply to another
-    prompt then counts as unreadable. `found` is called with each new count. `stop` is called with the error if the run
+    repeated with new replies. With `anyway`, calls do not wait and the run does not stop. `are_free` is True if models
+    reply with longer texts, which a judge reads. In this case, a reply counts as unreadable if another prompt already
+    got a reply with the same text. `found` is called with each new count. `stop` is called with the error if the run
     has to stop.
     """
 
@@ -102,8 +103,8 @@ class FirstReplies:
         self._samples: dict[tuple[str, bool], Sample | None] = {}
 
     def sample(self, answerer: Answerer, *, judges: bool) -> Sample | None:
-        """The sample of a model's replies in its role as judge or in another role; None if an earlier session has
-        finished the check."""
+        """The sample of a model's replies, either as a judge or in another role. The result is None if an earlier
+        session has finished the check."""
         key = answerer.identity, judges
         if key not in self._samples:
             name = shown_name(answerer.name, judges=judges)
@@ -242,8 +243,9 @@ class Sample:
     def error(self) -> UnreadReplies:
         """The error with which the run stops: the reason, some of the replies, and the remedy."""
         return UnreadReplies(
-            f"Fewer than half of the first {SAMPLE} replies of {self.name} can be read, because {len(self.unread)} of"
-            f" {self.read + len(self.unread)} so far cannot. {quote_unread(self.unread, judges=self.judges)}"
+            f"Overton could not read {len(self.unread)} of the first {self.read + len(self.unread)} replies of"
+            f" {self.name}. It stops if more than half of the first {SAMPLE} are unreadable."
+            f" {quote_unread(self.unread, judges=self.judges)}"
         )
 
 

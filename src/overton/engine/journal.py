@@ -55,9 +55,8 @@ class Journal(JournalReader):
     grows only with an index. For each shared call and each call of earlier sessions, the index has 16 bytes of digest
     and a row number. Do not put a journal on a network file system, where SQLite's locks cannot be trusted.
 
-    In tests on two busy cores, the process was killed 120 times. The oldest reply lost in any kill was 28 ms old. In
-    half of the kills, the oldest lost reply was at most 12 ms old. In a study whose trials share calls, these ages were
-    52 ms and 8 ms.
+    In tests with 120 kills on two busy cores, the oldest lost reply was 28 ms old. In a study whose trials share calls,
+    the oldest was 52 ms old.
 
     `full` is set once the disk is full. Outcomes are then written into the space that `set_aside` reserved, until that
     is full, too. Callers should then stop sending.
@@ -255,8 +254,8 @@ class Journal(JournalReader):
 
     def _mismatch_error(self, what: str, since: JournalMark) -> JournalError:
         return JournalError(
-            f"{self.path} {what}, but the run had journaled {since.outcomes:,} outcomes when its manifest was written:"
-            " the file was truncated, emptied or replaced. Restore the run's own file, or start a new run. No call was"
+            f"{self.path} {what}, but the run had journaled {since.outcomes:,} outcomes when its manifest was written."
+            " The file was truncated, emptied or replaced. Restore the run's own file, or start a new run. No call was"
             " made."
         )
 

@@ -88,7 +88,7 @@ class JournalReader:
             parts = " and ".join(differing_parts(row.content, identity.content))
             where = f"trial {row.trial.decode()}, ask {row.number} of {row.speaker.decode()}"
             raise RunMismatch(
-                f"{self.path.parent}: {where}: this call's {parts} differ from those that the run recorded for it."
+                f"{self.path.parent}: {where}: this call's {parts} differ from the run's journal."
                 " Use the version, prompts, items and settings with which the run started, or start a new run."
             )
         return decode_outcome(row, self.path)

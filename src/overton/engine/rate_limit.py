@@ -59,8 +59,8 @@ class RateLimiter:
 
     The limit on parallel requests starts at `most`. A sign of overload multiplies the limit by 0.7, but only once for
     all the requests that were in flight at the time. Each answer raises the limit by 1 / `limit`, but at least by 1/50.
-    A Retry-After holds back all requests to the endpoint. `freed` is called when another request may be admitted. It
-    serves callers that wait elsewhere, for example for any one of several servers.
+    A Retry-After holds back all requests to the endpoint. `freed` is called when another request may be admitted, for
+    example to wake callers that wait for any of several servers.
 
     Once the endpoint has refused eight requests in a row for lack of capacity, requests are sent one at a time, after
     growing waits, until a request is answered. `exhausted` is True once the retry policy allows no further waiting.

@@ -14,10 +14,10 @@ T = TypeVar("T")
 class RetryPolicy:
     """The back-off policy for calls, for requests about batches, and for a provider's full batch queue.
 
-    The wait after the k-th failure is `first` * 2**(k-1) seconds or, if shorter, `longest` seconds. It is multiplied by
-    a random factor in [0.5, 1). The random factor keeps requests that failed at the same time from being retried at the
-    same time. If an endpoint's Retry-After is longer, it replaces this wait. If the Retry-After is longer than
-    `refuse_after` seconds, the run stops instead of waiting. If another server is available at once, there is no wait.
+    The wait after the k-th failure is `first` * 2**(k-1) seconds, but at most `longest` seconds. It is multiplied by a
+    random factor in [0.5, 1), so that requests that failed together are not retried together. If an endpoint's
+    Retry-After is longer, it replaces this wait. If the Retry-After is longer than `refuse_after` seconds, the run
+    stops instead of waiting. If another server is available at once, there is no wait.
 
     A request is tried at most `attempts` times. If an endpoint refuses everything for lack of capacity, the engine
     sends one request at a time, after growing waits. The run stops once the endpoint has refused `refusals` requests in

@@ -1,9 +1,9 @@
 """Pipelines whose plan is not known in advance. They run in rounds. Each round is decided from the results so far. The
 decision is a text that determines the trials of the round.
 
-The decision is written to disk before any call of the round is made, and later sessions follow it. So the questions
-stay the same even if a later session would decide differently (with another version, or after failed calls were
-retried). A decision that is not on disk yet is made from the records alone, so it is the same in every session.
+The decision on a round is written to disk before any call of the round is made. Later sessions follow this decision.
+So the questions stay the same even if a later session would decide differently. This could happen with another version
+of Overton, or after failed calls were retried.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ class Rounds:
     order; there are none if the pipeline stops. `choose` raises a `JournalError` for a text that is not a decision.
 
     `said` is the last decision, and `number` the number of its round. `running` is the number of trials in the round.
-    `ahead` is the number of finished trials in a round that is not complete yet; it stays 0 in the first round, whose
-    finished trials count at once.
+    `ahead` is the number of finished trials in an incomplete round. During the first round, `ahead` stays 0.
     """
 
     def __init__(
@@ -75,8 +74,9 @@ class Rounds:
         return {trial.name for text in self._noted_decisions.values() for trial in self._choose(text, {})}
 
     def next(self, *, anew: bool = False) -> Sequence[Trial]:
-        """Return the trials of the next round, none if the pipeline stops. A noted decision is followed. `anew` says
-        that failed calls were retried. A noted decision to stop is then replaced by a new decision.
+        """Return the trials of the next round; there are none if the pipeline stops. If an earlier session noted its
+        decision on this round, follow it. If the noted decision is to stop, and failed calls have been retried since
+        then (`anew`), decide again.
 
         Raises:
             JournalError: a note is not one that Overton writes.

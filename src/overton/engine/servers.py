@@ -1,8 +1,8 @@
 """Several servers of one model, used as one model and watched during a run.
 
-The engine learns the state of servers from their replies and from polls, which cost nothing. A server that fails is
-left out and polled until it is up again; the failed call is retried on another server at once. A server whose model
-differs from that of the others is left out permanently.
+The engine learns the state of servers from their replies, and from polls that cost nothing. A server that fails is left
+out and polled until it is up again. The failed call is retried on another server at once. A server whose model differs
+from that of the other servers is left out permanently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ServerConsensus:
     """The properties that all servers of a model must share. The value of a property is determined by the first servers
     that report it.
 
-    If a server does not report a property, it is not compared in that property.
+    A server is not compared in properties that it does not report.
     """
 
     def __init__(self, only: frozenset[str] | None = None) -> None:
@@ -92,7 +92,7 @@ USUAL = PollIntervals()
 
 
 class PooledServer:
-    """A server in a fleet, with its own rate limiter. Callers use it like any other model."""
+    """A server in a pool, with its own rate limiter. Callers use it like any other model."""
 
     def __init__(self, fleet: ServerPool, server: Server, most: int) -> None:
         self.server = server
@@ -212,8 +212,8 @@ class ServerPool:
         """Wait until a server can take a call; return the least busy server and a ticket for its limiter.
 
         Raises:
-            Stopped: the run is stopping, or no server has been up for a long time. AnswerError: the servers serve
-                different models, and Overton cannot know which model the user wants.
+            Stopped: the run is stopping, or no server has been up for a long time.
+            AnswerError: the servers serve different models, and Overton cannot know which model the user wants.
         """
         if self._end_reason is not None:
             raise self._end_reason
@@ -275,7 +275,8 @@ class ServerPool:
         return reply
 
     def failed(self, member: PooledServer, error: AnswerError) -> AnswerError:
-        """Note that a server has not answered. Return the error for the call; another server may still answer it."""
+        """Note that a server has not answered a call. Return the error for the call. Another server may still answer
+        the call."""
         now = asyncio.get_running_loop().time()
         member.heard_at = now
         if isinstance(error, RejectedError):
@@ -364,8 +365,9 @@ class ServerPool:
 
     def _end_for_difference(self, names: Sequence[str], differing: str) -> None:
         message = (
-            f"{self.model}: its servers ({', '.join(names)}) serve different models: they report {differing}, equally"
-            " often. Name only the servers of the model that you want (or set alike=model if they may differ)"
+            f"{self.model}: its servers ({', '.join(names)}) serve different models. The same number of"
+            f" servers report {differing}. Name only the servers of the model that you want (or set alike=model if the"
+            " models may differ)"
         )
         self.end(AccessError("other model", message, maybe_billed=True))
 

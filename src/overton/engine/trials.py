@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class Lane:
     """A pipeline: the trials that use the same models (`seats`, by role or speaker), and the writer of their records.
 
-    `own` is the identity of the model that no other pipeline uses, '' if there is no such model. `at_once` is a
-    function that returns the number of trials to run in parallel. Without it, this is one trial per request allowed in
-    flight. The number may grow during a run, as servers of models come and go. If `meets` is True, the pipeline shares
-    calls with other pipelines. The first pipeline that needs a shared call makes it, once for all.
+    `own` is the identity of the model that no other pipeline uses, '' if there is no such model. `at_once` returns the
+    number of trials to run in parallel, by default one per request allowed in flight. The number may grow during a run,
+    because servers may join. If `meets` is True, the pipeline shares calls with other pipelines. Each shared call is
+    made once, by the first pipeline that needs it.
 
     With `rounds`, the pipeline runs one round of trials after another. `planned` then counts the trials of the first
     round and of completed rounds. If the pipeline is stopped in the middle of a later round, that round adds no
@@ -66,9 +66,7 @@ class Lane:
     def width(self) -> int:
         """The number of trials run in parallel: by default one per request allowed in flight.
 
-        Additional trials would wait with their next requests ready. As soon as a few replies have arrived, all these
-        requests would be sent. Replies would then keep arriving in bursts. Without additional trials, requests spread
-        out by themselves.
+        With more trials, requests and replies would come in bursts.
         """
         return self.at_once() if self.at_once else max(seat.limiter.most for seat in self.seats.values())
 

@@ -162,8 +162,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     """Yield a new folder next to `path`. If the block succeeds, the new folder is renamed to `path`; otherwise it is
     removed.
 
-    Missing parent folders are made. Folders that killed processes left while making the same `path` are removed. Such a
-    folder is recognised by its name, and by a lock that no process holds.
+    Missing parent folders are made. If a process was killed while it made the same `path`, the folder that it left is
+    removed. Such a folder is recognised by its name, and by a lock that no process holds.
 
     Raises:
         RunExists: something exists at `path`, or appeared there while the folder was being made.

@@ -45,7 +45,7 @@ _decode_members = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def is_document(begin: bytes) -> bool:
-    """Whether a file that begins with these bytes is an API response. If it is a dump instead, it begins with fields of
+    """Whether a file that begins with these bytes is an API response, and not a dump. A dump begins with the fields of
     a post or comment."""
     return _DOCUMENT_START.match(begin) is not None
 

@@ -32,8 +32,7 @@ _MARKUP_DECLARATIONS = (b"<!DOCTYPE", b"<!ENTITY")
 
 
 def csv_grid(text: str) -> Grid:
-    """Read the cells of a CSV file. The first line determines the separator: a comma, or a semicolon or tab, which
-    spreadsheet programs use in some languages.
+    """Read the cells of a CSV file. The first line determines the separator: comma, semicolon or tab.
 
     Raises:
         Unreadable: the file is not CSV, or a row has more cells than the first row.

@@ -1,6 +1,6 @@
 """A reader of tables from Parquet, CSV and JSON lines, which checks files first.
 
-Polars pads short rows and missing keys. So even a line of a few bytes can take the memory of the longest line's cells.
+Polars pads short rows and missing keys. So a line of a few bytes can take as much memory as the longest line.
 """
 
 from __future__ import annotations

@@ -145,8 +145,8 @@ def texts_at(
     subfolders `folders`.
 
     Raises:
-        InputError: there are no such files, or too many. Also if the folder is a run folder without a dataset, or has
-            both a dataset and files in another layout.
+        InputError: there are no such files or too many, a run folder has no dataset, or a folder has both a dataset
+            and files in another layout.
     """
     try:
         if not path.is_dir():

@@ -67,8 +67,8 @@ def each_once(calls: Iterable[ReplayedCall]) -> list[ReplayedCall]:
 
 @dataclass
 class Transcriber:
-    """A converter of calls into Inspect's objects. `began` replaces the time of each call, which a journal does not
-    record.
+    """A converter of calls into Inspect's objects. A journal does not record the time of a call, so every call gets the
+    time `began`.
 
     `prices` has the models' prices by identity; `retrieval` names the speakers that search and read pages.
     """
@@ -215,9 +215,9 @@ class Scoring:
     """The way in which the study's task scores records.
 
     `score` makes an Inspect score from records, their condition, and the model's reply. `figures` computes the figures
-    of a table of records. `scorer` and `metric` are names, and `options` are the metric's options. With `arguments`,
-    the task would make the same calls again. `with_nulls` is True if there are records of null conditions, which have a
-    separate scorer.
+    of a table of records. `scorer` and `metric` are names, and `options` are the metric's options. `arguments` are the
+    parameters with which the task would make the same calls again. `with_nulls` is True if there are records of null
+    conditions, which have a separate scorer.
     """
 
     scorer: str

@@ -422,9 +422,10 @@ class MergedSamples:
 
     Each item and each call occurs once. Items are in the order of their first samples.
 
-    `samples` has the ids of all samples read, and `unfinished` counts the samples that did not finish. `contradicting`
-    counts samples that disagree with earlier samples about the answer to a shared call, which a run makes only once.
-    Samples can disagree after an `eval-retry` without a cache. The calls of contradicting samples are left out.
+    `samples` has the ids of all samples read, and `unfinished` counts the samples that did not finish. A run makes a
+    shared call only once, but samples can have different answers to this call after an `eval-retry` without a cache.
+    `contradicting` counts the samples whose answer differs from that of an earlier sample. The calls of these samples
+    are left out.
     """
 
     study: AnyStudy
@@ -439,8 +440,8 @@ class MergedSamples:
         """The rows that a sample adds to the journal.
 
         Raises:
-            InputError: an earlier sample has a different item of the same name, or a call is damaged. Also if two logs
-                have different answers to a shared call.
+            InputError: an earlier sample has a different item of the same name, a call is damaged, or two logs have
+                different answers to a shared call.
         """
         self._add_item(log, sample)
         self.samples.add(sample.id)

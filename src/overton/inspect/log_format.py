@@ -85,8 +85,8 @@ def null_scorer(scorer: str) -> str:
 def location_of(plural: str, digest: str) -> str:
     """The location of a task's items, as shown in logs.
 
-    The location contains the items' digest from the run's manifest. A path would tell readers about the machine, and
-    NAME/NAME would look like a dataset of the Hugging Face hub.
+    The location contains the items' digest from the run's manifest. It has no path, because a path would tell readers
+    about the machine. Without 'overton:', it would look like the name of a dataset on the Hugging Face hub.
     """
     return f"overton:{plural}/{digest}"
 

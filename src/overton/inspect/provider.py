@@ -41,8 +41,8 @@ class OwnModel:
 class OvertonAPI(ModelAPI):  # type: ignore[misc]
     """An Overton model as a model of Inspect AI.
 
-    Its replies can be constrained to a reply format, which arrives in the request's extra body. Inspect handles
-    retries, pacing and settings, so model arguments for them are refused.
+    An Overton model's replies can be constrained to a reply format, which arrives in the request's extra body. Inspect
+    handles retries, pacing and settings, so model arguments for them are refused.
     """
 
     def __init__(

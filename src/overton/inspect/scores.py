@@ -159,8 +159,8 @@ def scorer_name(study: str) -> str:
 def score_of(study: str, records: Sequence[Any], condition: str, answer: str) -> Any:
     """Inspect's score of one sample's records. It has a number to sort by, a table to read, and the records themselves.
 
-    `answer` is the model's reply in the first trial. Without a reply, the table is only in the metadata, because tools
-    would treat the score's explanation as the answer.
+    `answer` is the model's reply in the first trial. The table is the score's explanation. Without a reply, the table
+    is in the metadata instead, because tools would take the explanation for the answer.
     """
     from inspect_ai.scorer import Score
 
@@ -182,7 +182,7 @@ def figures_of_records(
     held: bool = False,
     prompted: bool = False,
 ) -> dict[str, float]:
-    """The figures of the design by name, from records as stored in scores' metadata; see `figures_of_study`."""
+    """The design's figures by name, computed from the records in scores' metadata (see `figures_of_study`)."""
     found = figures_of_study(study, table_of(study, records), models, held=held, prompted=prompted)
     return {figure.name: figure.estimate.value for figure in found if not figure.null}
 

@@ -43,7 +43,7 @@ _EXTRA_SETTINGS = (
 
 _REFUSED_SETTINGS = {
     "system_message": "the study writes every message",
-    "num_choices": "Overton reads one answer per call; you would pay for the others and lose them",
+    "num_choices": "Overton reads only one answer per call, so you would pay for answers that are never read",
     "best_of": "Overton reads one answer per call",
     "response_schema": "the study sets the format of answers",
     "modalities": "the studies read text",
@@ -81,7 +81,7 @@ def pairs_of(settings: Settings) -> tuple[tuple[str, str], ...]:
 def config_of(request: Request, base: Settings, extra_body: Mapping[str, Any] | None, *, hold: bool) -> Any:
     """The configuration for a request, which Inspect adds to its configuration of the role.
 
-    `base` are the role's own settings, and `extra_body` are its extra fields in Inspect's notation. With `hold`, the
+    `base` are the role's settings. `extra_body` has the role's extra fields in Inspect's notation. With `hold`, the
     request contains the reply format.
     """
     from inspect_ai.model import GenerateConfig
@@ -115,10 +115,10 @@ _MOCK_PREFIX = "mockllm/"
 
 @dataclass(frozen=True)
 class EvalModel(AbsentAnswerer):
-    """A model of Inspect AI in a role. Overton's `ask` calls `model` itself, because it needs more than the reply's
-    text.
+    """A model of Inspect AI in a role. Overton's `ask` calls Inspect's `model` directly, because `ask` needs more than
+    the reply's text.
 
-    `weighs` is True for an Overton model: its requests can name the options whose token probabilities are needed.
+    `weighs` is True for an Overton model. Its requests can name the options whose token probabilities are needed.
     """
 
     role: str = ""

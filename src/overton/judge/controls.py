@@ -1,5 +1,5 @@
-"""Testing a judge on texts whose label is known. A judge is tested independently of a run, or as a run asks its judge.
-In the second case, the run stores the result."""
+"""Testing a judge on texts whose label is known. A judge is tested for a study, or with the settings of a run. If a
+run's own judge is tested, the run stores the result."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def controls(
     """Ask a judge about texts whose label is known, in a separate run.
 
     If `of` is a study's name, `judge` is the judge to test, or several judges. If `of` is a run, the judge is asked as
-    in that run, and the run's own judge is tested by default. The run stores the result for its own judge. The run's
-    report then shows this result, and warns if the judge failed the test.
+    in that run, and the run's own judge is tested by default. If the run's own judge is tested, the run stores the
+    result. The run's report then shows this result, and warns if the judge failed the test.
 
     Example: `overton.analyze("controls-STUDY", overton.judge.controls("STUDY", judge="openai/gpt-5").path)`.
 

@@ -49,7 +49,7 @@ class LabelsFor(msgspec.Struct, frozen=True):
     def chosen(self) -> LabelCount | None:
         """The plan to use for sampling, None if no plan gives the width.
 
-        Whole groups take precedence, because they correct a measure for all kinds of judge errors.
+        A plan for whole groups takes precedence, because whole groups correct a measure for all kinds of judge errors.
         """
         return min((plan for plan in self.plans if not plan.why), key=lambda plan: plan.unit == "rows", default=None)
 
@@ -60,11 +60,12 @@ class LabelsFor(msgspec.Struct, frozen=True):
 
 
 def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str | None = None) -> LabelsFor:
-    """Estimate how many labels, of single rows or of whole groups, narrow the 95% interval of a measure's corrected
-    value to `width`.
+    """Estimate how many labels narrow the 95% interval of a measure's corrected value to `width`, for single rows and
+    for whole groups.
 
-    `measure` is a label (for its proportion) or one of the study's measures of many labels (`Questions.plans`). The
-    estimate is based on the task that has most labels so far. Label a pilot of 30 rows first.
+    `measure` names a measure that combines many labels (one of `Questions.plans`). `measure` may
+    also be a label, to plan for the proportion of that label. The estimate is based on the task that has most labels so
+    far. Label a pilot of 30 rows first.
 
     Raises:
         InputError: the study has no sheet or no such measure, or the width is not above 0.

@@ -1,4 +1,4 @@
-"""The numbers of a run that will be corrected by the labels of a sampled task, determined before labelling begins.
+"""A preview, before labelling begins, of the numbers of a run that a task's labels will correct.
 
 To find these numbers, Overton uses the judge's labels in place of the task's future human labels, and corrects the
 run's numbers as in `overton analyze`.
@@ -35,11 +35,11 @@ class LabelUse(msgspec.Struct, frozen=True):
     """The use of a task's labels once its `people` have labelled all its rows.
 
     `units` counts the run's units that the judge labelled, and `labels` the task's units among them. `earlier` counts
-    other units that already have human labels, which are combined with the task's labels. `corrected` names the numbers
-    whose corrected value replaces the judge's value, and `beside` the numbers whose corrected value is shown next to
-    the judge's value. Other numbers are in `uncorrected`, with the reason. Corrected values replace the judge's values
-    if there are at least `enough` labels. `without_interval` is the reason why corrected numbers have no interval, ''
-    if some have an interval. `why` is the reason why the labels only give agreement, '' if they correct numbers.
+    other units that already have human labels. These labels are combined with the task's labels. `corrected` names the
+    numbers that will be replaced by corrected numbers. At least `enough` labels are needed to replace a number.
+    `beside` names the numbers that will be shown together with corrected numbers. `uncorrected` has all other numbers,
+    each with the reason. If no corrected number has an interval, `without_interval` is the reason, otherwise ''. If the
+    labels only measure agreement, `why` is the reason, otherwise ''.
     """
 
     labels: int
@@ -143,13 +143,16 @@ def describe_use(use: LabelUse) -> Iterator[str]:
     if use.uncorrected:
         names = list_names([*use.uncorrected], _MOST_NAMES)
         why = next(iter(use.uncorrected.values()))
-        yield f"The labels will not correct {names} ({why}). More labels may: try --for MEASURE, --size or --whole."
+        yield (
+            f"The labels will not correct {names} ({why}). More labels may change this. Try --for MEASURE, --size or"
+            " --whole."
+        )
 
 
 def _what_it_takes(use: LabelUse) -> str:
-    needs = f"Corrected numbers replace the judge's from {use.enough} labels on"
+    needs = f"Corrected numbers replace the judge's numbers if there are at least {use.enough} labels"
     if use.units < use.enough:
         return f"{needs}, but the judge labelled only {use.units:,} rows in this run."
     if use.labels + use.earlier < use.enough:
         return f"{needs}. To sample as many, use --size {use.enough}."
-    return f"{needs}, but no number has an interval here. Sample more rows with --size."
+    return f"{needs}, but here corrected numbers have no intervals. Sample more rows with --size."

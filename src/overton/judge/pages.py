@@ -63,7 +63,7 @@ def page_of(
     rows.
 
     The file loads nothing. It does not contain the judge's labels or the names of models, rows and groups, because
-    these could reveal a label. Its texts are embedded as JSON, which is escaped so that no markup can end it.
+    these could reveal a label. Its texts are embedded as JSON. They are escaped, so that no markup can end the JSON.
 
     Raises:
         ValueError: the numbers of units and rows differ, or there is no such page.
@@ -148,9 +148,10 @@ def draw_labels(
     Each page, `person-1.html` and so on, is one file that works offline. `shared` rows are on every page, so that
     people can be compared; every other row is on one page. Each page has its own order of rows. With `stratified`,
     equally many rows are sampled for each of the judge's labels if possible. With `whole`, whole groups of rows (such
-    as conversations) are sampled: as many groups as contain `size` rows on average, and at least ten groups if `size`
-    is not given. By default, whole groups are sampled if the study's measures depend on many labels (`sheet.whole`),
-    otherwise single rows. `what` names the label (one of `sheet.whats`) if a study has several.
+    as conversations) are sampled. The number of groups is chosen such that they have `size` rows on average. If `size`
+    is not given, at least ten groups are sampled. By default, whole groups are sampled if the study's measures depend
+    on many labels (`sheet.whole`), otherwise single rows. `what` names the label (one of `sheet.whats`) if a study has
+    several.
 
     With `label_studio`, the same rows are also written for Label Studio: tasks to import, and the labelling interface.
     The file `task.json` next to the pages records who labels which rows, the judge's labels, and each row's probability
@@ -199,8 +200,8 @@ def _label_studio_files(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> 
 def shown_of(
     run: Run, task: LabelTask, places: Sequence[int], more: Mapping[int, Mapping[str, str]]
 ) -> tuple[list[Unit], str]:
-    """The task's rows as shown to people, and the word for a row. A row in `places` begins with its texts in `more`, if
-    any; all other rows are empty.
+    """The task's rows as shown to people, and the word for a row. Rows outside `places` are empty. A row's texts in
+    `more`, if any, come before its own texts.
 
     Raises:
         InputError: a row belongs to another run.
@@ -258,7 +259,7 @@ def settling_page(run: str | Path, page: str | Path, *, task: str | None = None)
     human labels. `task` names the task if the run has labels of several tasks.
 
     Raises:
-        InputError: the page exists already, or the run has no labels, or labels of several tasks.
+        InputError: the page exists already, the run has no labels, or several tasks have labels and `task` is missing.
         RunError: `run` is not a run folder, or the page cannot be written.
     """
     from overton.judging.label_tasks import SETTLING, open_places

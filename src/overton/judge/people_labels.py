@@ -41,9 +41,9 @@ def agreement(
     labels that the run already has are included.
 
     Each file is JSON that a page saved or Label Studio exported, or a CSV sheet that one person filled in (the file's
-    name is taken as the person's name). `key` is the file with their task, by default the file that was written with
-    the pages or sheets. With `run`, the labels are added to those in the run's folder, and all these labels correct the
-    run's numbers from then on. If there are no labels, nothing is stored.
+    name is taken as the person's name). `key` is the task's file, by default the file that was written with the pages
+    or sheets. With `run`, the labels are added to those in the run's folder, and all these labels correct the run's
+    numbers from then on. If there are no labels, nothing is stored.
 
     Raises:
         InputError: a file belongs to another run or cannot be used. The message names the file, the location and the

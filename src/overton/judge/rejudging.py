@@ -51,8 +51,8 @@ def again(
     confirm: Confirm | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Ask a run's own judge, or another `judge` (or several), again about the units that the run's judge labelled, in a
-    separate run.
+    """Ask a judge again about the units that a run's judge labelled, in a separate run. `judge` names one or several
+    judges, by default the run's own.
 
     Each unit is labelled twice: with the prompt of the run, word for word, and with labels or materials in another
     order. The units are those with human labels, at most `size` per run. If there are no human labels, the units are a

@@ -1,7 +1,7 @@
 """Parsing of free text into labels and JSON, detection of malformed replies, and agreement between judges.
 
-A judge is a measuring instrument. Parsed values record how they were read, so that reports can count invalid and
-repaired output next to every number that depends on the judge. This package uses no language model and no network.
+Parsed values record how they were read. So reports can count invalid and repaired output next to every number that
+depends on a judge. This package uses no language model and no network.
 """
 
 from overton.judging.agreement import cohen_kappa, fleiss_kappa, overlap, share

@@ -46,9 +46,9 @@ def cohen_kappa(
     """Agreement beyond chance between two annotators of the same rows in the same order (Cohen 1960).
 
     Kappa is 1 - o / e. Here o is the proportion of rows (by `weights`) with different labels, and e the proportion
-    expected by chance from the frequency of each annotator's labels. If a row has several labels from one annotator,
-    their parts sum to 1. `n` counts the rows. Kappa is not computed if only one label occurs, because chance alone then
-    gives full agreement. The interval is that of `_beyond_chance`.
+    expected by chance from the frequency of each annotator's labels. An annotator may give a row several labels,
+    with weights that sum to 1. `n` counts the rows. Kappa is not computed if only one label occurs, because chance
+    alone then gives full agreement. The interval is that of `_beyond_chance`.
 
     Raises:
         ValueError: the sequences differ in length.
@@ -81,13 +81,13 @@ def krippendorff_alpha(
     """Krippendorff's alpha of nominal labels; `units` has all labels of each unit.
 
     Units with fewer than two labels are left out, and `n` counts the others. Let m(u) be the number of labels of unit
-    u, d(u) the number of ordered pairs of different labels in u, n(c) the frequency of label c, and n the number of all
-    labels of those units:
+    u, and d(u) the number of ordered pairs of different labels in u. Let n(c) be the frequency of label c in these
+    units, and N the number of all their labels:
 
-        alpha = 1 - o / e,    o = sum d(u) / (m(u) - 1) / n,    e = (n^2 - sum n(c)^2) / (n (n - 1))
+        alpha = 1 - o / e,    o = sum d(u) / (m(u) - 1) / N,    e = (N^2 - sum n(c)^2) / (N (N - 1))
 
-    Alpha is not computed if no unit has two labels or only one label occurs, because disagreement is then impossible.
-    The interval is that of `_beyond_chance`.
+    Alpha is not computed if no unit has two labels, or if all labels are equal. The interval is that of
+    `_beyond_chance`.
 
     Raises:
         ValueError: the numbers of clusters and units differ.
@@ -113,7 +113,7 @@ def fleiss_kappa(
     """Agreement beyond chance between two or more judges (Fleiss 1971). `ratings[judge][item]` is a judge's label of an
     item.
 
-    The formula is that of Krippendorff's alpha with e = 1 - sum (n(c) / n)^2. `n` counts the items. As with
+    The formula is that of Krippendorff's alpha with e = 1 - sum (n(c) / N)^2. `n` counts the items. As with
     `cohen_kappa`, kappa is not computed if only one label occurs, and the interval is that of `_beyond_chance`.
 
     Raises:
@@ -231,9 +231,9 @@ _NO_ITEMS = "there is no item"
 def share(flags: Sequence[bool], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Estimate:
     """The proportion of true flags with Wilson's score interval (Wilson 1927).
 
-    With `clusters` the interval is computed for the effective number of flags: n divided by the design effect (Kish
-    1965), at most n. If all flags are equal, the design effect cannot be estimated, and the number of clusters is used
-    instead. `n` counts the flags.
+    With `clusters`, the interval uses the effective number of flags. This is their number n divided by the design
+    effect (Kish 1965), but at most n. If all flags are equal, the design effect cannot be estimated, and the interval
+    uses the number of clusters.
     """
     import numpy as np
 
@@ -259,7 +259,7 @@ def overlap(
     """The mean over items of the Jaccard index of two sets: the size of their intersection divided by the size of their
     union (Jaccard 1912). The index is 1 if both sets are empty. `n` counts the items.
 
-    The interval is over clusters, by Overton's usual rule, and needs at least five clusters.
+    The interval is over clusters, and needs at least five of them.
 
     Raises:
         ValueError: the sequences differ in length.

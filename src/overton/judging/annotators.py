@@ -2,7 +2,7 @@
 
 Until annotators adjudicate the rows on which they differ, each annotator counts equally. `CANNOT_TELL` is a label like
 any other here, so two people agree on a row if both choose it. Adjudicated labels do not count as agreement: alpha and
-kappa between people use the labels that each annotator gave alone.
+kappa between people use the labels that each annotator gave independently.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class JudgeAgreement(msgspec.Struct, frozen=True):
 
     `same` is the proportion of human labels that equal the judge's. If people differ on a row, their labels count in
     equal parts. `kappa` is this agreement beyond chance. `by_label` is, for each label, the proportion of the judge's
-    labels that people confirm. `leniency` is, for each label, the proportion of rows to which the judge gives that
-    label, among the rows on which judge and people differ. It is 1 if the judge's only error is to give the label where
-    it does not apply (PluralEval, appendix A.5). `confusion[judge][people]` counts labelled rows without weights, in
-    equal parts if people differ.
+    labels that people confirm. `leniency` is about the rows on which judge and people differ. For each label, it is the
+    proportion of these rows to which the judge gives the label. It is 1 if the judge's only error is to give the label
+    where it does not apply (PluralEval, appendix A.5). `confusion[judge][people]` counts labelled rows without weights.
+    A row on which people differ is divided equally among the people.
     """
 
     same: Estimate
@@ -101,7 +101,7 @@ class AnnotatorAgreement(msgspec.Struct, frozen=True):
 
 
 def annotator_agreement(labels: SavedLabels, *, level: float = 0.95) -> AnnotatorAgreement:
-    """The agreement of people with each other and of the judge with them.
+    """The agreement of people with each other, and of the judge with people.
 
     Intervals treat rows of one group (turns of a conversation) as one cluster.
     """
@@ -140,8 +140,8 @@ def judge_agreement(
 ) -> tuple[Estimate, Estimate]:
     """The agreement of two annotators of the same rows: the proportion of equal labels, and Cohen's kappa.
 
-    Each annotator's labels of a row sum to 1. If an annotator stands for several people who differ on a row, each
-    person's label has an equal part.
+    The weights of an annotator's labels of a row sum to 1. If an annotator stands for several people who differ on a
+    row, their labels have equal weights.
     """
     if not first:
         return (not_computed("they labelled no row in common", level=level),) * 2
@@ -160,8 +160,8 @@ def mean_of(values: Sequence[float], rows: RowWeights, *, level: float = 0.95) -
 
 
 def mean_gap(gaps: Sequence[float], rows: RowWeights, *, level: float = 0.95) -> Estimate:
-    """The weighted mean of row-by-row differences of two labellings, from -1 to 1, with Student's limits. If the
-    labellings agree on all rows, both limits are as far from 0 as the upper limit for an observed proportion of 0."""
+    """The weighted mean of row-by-row differences of two labellings, from -1 to 1, with limits by Student's t. If the
+    labellings agree on all rows, the limits are -h and h. Here h is the upper limit for an observed proportion of 0."""
     import numpy as np
 
     if any(gaps):

@@ -1,6 +1,6 @@
 """Malformed replies: empty, truncated, echoed, repetitive or duplicate.
 
-Nothing here depends on the meaning of a reply. All thresholds are chosen such that texts written by people count as
+No check depends on the meaning of a reply. All thresholds are chosen such that texts written by people count as
 well-formed. `docs/statistics.md` counts the malformed answers of models.
 """
 
@@ -46,8 +46,8 @@ def faults_of(
 
     `finish` is the provider's word for the reason why the reply ended. `shown` are texts that the reply must not merely
     repeat (the prompt, the post, the belief). `sources` are texts that the reply may quote, but a reply that contains
-    four fifths of one is an echo. `earlier` are replies from which this reply should differ. Case and punctuation are
-    ignored. A reply of fewer than four words is never an echo, because an answer of one letter always occurs in its
+    four fifths of a source is an echo. `earlier` are replies from which this reply should differ. Case and punctuation
+    are ignored. A reply of fewer than four words is never an echo, because an answer of one letter always occurs in its
     prompt.
     """
     words = _words(text)

@@ -1,4 +1,5 @@
-"""Judged labels of any origin, corrected with human labels of some rows: proportions, means, groups and differences."""
+"""Correction of a judge's labels, whatever their source, with human labels of some rows: proportions, means and
+differences."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ class CorrectedNumber(msgspec.Struct, frozen=True):
 class CorrectedRow(msgspec.Struct, frozen=True):
     """The proportion of a label, or the mean of labels' numbers if `label` is None.
 
-    The number describes all rows, or the rows of one `group`. With `against`, it is the number of `group` minus the
-    number of the group `against`.
+    The number describes all rows, or the rows of one `group`. With `against`, the number is the value for `group` minus
+    the value for the group `against`.
     """
 
     label: str | None
@@ -78,7 +79,7 @@ class JudgedResult(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
     def rows_of(self, group: str | None = None, against: str | None = None) -> list[CorrectedRow]:
-        """The rows of all units, of a group, or of a difference between two groups, in the order of labels."""
+        """The rows for all units, for a group, or for the difference between two groups, in the order of labels."""
         return [row for row in self.rows if (row.group, row.against) == (group, against)]
 
     def number(self, label: str | None, group: str | None = None, against: str | None = None) -> CorrectedNumber:
@@ -102,7 +103,8 @@ class JudgedTable:
     """Rows with the judge's label, the human label (None for unlabelled rows), the group and the cluster.
 
     `chance` is each row's probability of being labelled, None if the labelled rows are a simple random sample. `groups`
-    has lists of labels to join, by the name of the joined label. `values` has the number of each label, for a mean.
+    has lists of labels to join, by the name of the joined label. `values` gives labels the numbers from which the mean
+    is computed.
     """
 
     judged: Sequence[str]
@@ -271,6 +273,6 @@ def _draw_warnings(judged: NDArray[Any], labelled: NDArray[Any], *, plain: bool)
     largest = int(np.abs(shares[0] - shares[1]).argmax())
     return [
         f"The judge gives {str(names[largest])!r} to {100 * shares[0, largest]:.1f}% of the labelled rows and to"
-        f" {100 * shares[1, largest]:.1f}% of the others, so the labelled rows are not a simple random sample. If rows"
-        " were sampled with unequal probabilities, name their column (--chance)."
+        f" {100 * shares[1, largest]:.1f}% of the other rows, so the labelled rows are not a simple random sample. If"
+        " rows were sampled with unequal probabilities, name the column with the probabilities (--chance)."
     ]

@@ -1,8 +1,8 @@
 """Label Studio's files: export of tasks and labelling interface, and import of each person's labels from its JSON.
 
 Label Studio's documentation describes the format (Label Studio task format; Choices, Text and TextArea tags). Tasks are
-a list of objects with `data`, to which an export adds `annotations`, each with `result` and `completed_by`. Functions
-read and write no files.
+a list of objects with `data`, to which an export adds `annotations`, each with `result` and `completed_by`. This module
+reads and writes no files.
 """
 
 from __future__ import annotations

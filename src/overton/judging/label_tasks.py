@@ -1,9 +1,9 @@
 """Tasks for annotators: the question, the units for each annotator, and their labels, checked and merged.
 
 `LabelTask` is a task for a sample of units. Its file is not for annotators, because it contains the judge's labels.
-`AnnotatorLabels` is the file that one person's page saves, and `SavedLabels` has all stored tasks and labels of a run.
+`AnnotatorLabels` is the file that one person's page saves, and `SavedLabels` has a stored task with all its labels.
 
-Functions read and write no files. The caller passes each file's location, and every message names it.
+This module reads and writes no files. The caller passes each file's location, which every message names.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class SavedLabels(msgspec.Struct, frozen=True):
 
     def shares(self) -> dict[int, Mapping[str, float]]:
         """The weight of each human label of each labelled row, by the row's index. An adjudicated label has weight 1.
-        Before adjudication, all persons' labels of a row have equal weights that sum to 1. `CANNOT_TELL` is a label
-        here."""
+        Before adjudication, all persons' labels of a row have equal weights that sum to 1. `CANNOT_TELL` counts as a
+        label."""
         votes: dict[int, list[str]] = {}
         for annotator in self.said:
             for place, label in annotator.labels.items():
@@ -130,8 +130,8 @@ def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, strati
     """Sample `size` labelled units, and return their indices in random order. Sample all units if there are fewer than
     `size`.
 
-    Units without a label (None) are never sampled. All others are equally likely. With `stratified`, all labels are as
-    equal in frequency as possible, so that rare labels are checked as thoroughly as common labels.
+    Units without a label (None) are never sampled. By default, all other units are equally likely. With `stratified`,
+    labels are as equally frequent as possible, so that rare labels are checked as thoroughly as common labels.
 
     Raises:
         InputError: `size` is less than one, or no unit has a label.
@@ -171,10 +171,9 @@ def choose_units(
     """The indices of about `size` labelled units, each with the probability with which it was sampled, in (0, 1].
 
     `given` are the judge's labels. Units without a label (None) are never sampled. `groups` has the group of each unit.
-    'plain' and 'stratified' sample as `draw` does, in random order. 'whole' samples whole groups, all equally likely,
-    with every labelled row in the order of `given`. The number of groups is fixed in advance, so that they have `size`
-    rows on average. If groups were sampled until there are `size` rows, long groups would be more likely by an unknown
-    amount.
+    The designs 'plain' and 'stratified' sample as `draw` does, in random order. The design 'whole' samples whole
+    groups, all equally likely. It takes every labelled row of a group, in the order of `given`. The number of groups is
+    fixed in advance, such that the sampled groups have `size` rows on average.
 
     Raises:
         InputError: `size` is less than one, or no unit has a label.
@@ -209,10 +208,10 @@ def deal_units(
     """Assign rows to people. The result has the indices of each person's rows, in a different random order for each
     person.
 
-    `groups` has the group of each sampled row. The first `shared` rows go to everybody, and the others to one person
-    each, evenly. With `whole`, groups are kept together. The first groups go to everybody, until everybody has at least
-    `shared` rows. Each further group goes to the person with the fewest rows so far. The rows of a group keep their
-    order.
+    `groups` has the group of each sampled row. The first `shared` rows go to everybody. Each further row goes to one
+    person, and everybody gets about equally many. With `whole`, groups are kept together. The first groups go to
+    everybody, until everybody has at least `shared` rows. Each further group goes to the person with the fewest rows so
+    far. The rows of a group keep their order.
 
     Raises:
         InputError: there are no people, or `shared` is negative.
@@ -254,7 +253,7 @@ _MOST_PROBLEMS = 20
 
 
 def check_task(task: LabelTask, place: str) -> None:
-    """Raise an error for a task that was changed after it was written, or that no sampling can have produced.
+    """Raise an error for a task that was changed after it was written, or that sampling cannot have produced.
 
     Raises:
         InputError: the task is wrong. The message names each wrong field.
@@ -361,7 +360,7 @@ def gather_labels(
     comes with its location, and its labels are already checked.
 
     A person's labels of one page are merged. The file that was saved last takes precedence (or the new file if a time
-    is unknown). Labels that this file does not mention stay, and labels that it takes back are removed. Adjudicated
+    is unknown). Labels that the preferred file leaves out stay, and labels that it takes back are removed. Adjudicated
     labels are merged in the same way.
 
     Raises:
@@ -393,7 +392,7 @@ def _merge_files(known: tuple[str, AnnotatorLabels], place: str, said: Annotator
     unlike = [row for row, label in said.labels.items() if other.labels.get(row, label) != label]
     if unlike and not (said.saved and other.saved):
         what = f"row {unlike[0]} is {quoted(said.labels[unlike[0]])} here, {quoted(other.labels[unlike[0]])} in {where}"
-        reason = f"{what}, and both files are page {said.page} by {quoted(said.person)}; name one of them"
+        reason = f"{what}, and both files are page {said.page} by {quoted(said.person)}; name only one of these files"
         raise InputError([Problem(place, f"labels.{unlike[0]}", reason)])
     return _merge_labels(other, said)
 

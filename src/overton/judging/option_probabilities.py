@@ -19,10 +19,10 @@ def probabilities_at(reply: Reply, start: int, options: Sequence[str], at: At = 
     """The probability of each of `options` at the character `start` of the reply. The remaining probability is that of
     other text.
 
-    Probabilities of alternatives with one meaning are added. If the sampled token starts several options ('support' of
-    'supports' and 'supportive'), the next token distinguishes them. The probabilities of successive tokens are
-    multiplied. An alternative that was not sampled and starts several options counts as other text. The result is None
-    if the endpoint reported no probabilities there.
+    The probabilities of tokens that start the same option are added. The sampled token may start several options:
+    'support' starts 'supports' and 'supportive'. The next token then distinguishes the options, and the probabilities
+    of the successive tokens are multiplied. Any other token that starts several options counts as other text. The
+    result is None if the endpoint reported no probabilities for one of the successive tokens.
     """
     total, way, said = dict.fromkeys(options, 0.0), 1.0, ""
     place = start
@@ -52,16 +52,15 @@ def _spot_at(reply: Reply, place: int) -> Spot | None:
 class OptionChoice:
     """A closed set of labels, one of which a judge's reply names.
 
-    With a `key`, the reply is a JSON object, whose first key is `key` and has the label as its value. If a reason or
-    another label came first, the label's probability would be conditional on it, and would differ from the proportion
-    of the judge's answers. Without a key, the label is in brackets, or starts the reply.
+    With a `key`, the reply is a JSON object. Its first key must be `key`, with the label as the value. A reason before
+    the label would change the label's probability. Without a `key`, the label is in brackets, or starts the reply.
     """
 
     labels: tuple[str, ...]
     key: str = ""
 
     def weighed(self, form: Form | None) -> Form:
-        """The reply format `form`, which now also requests the probabilities of all labels."""
+        """A copy of the reply format `form` that also requests the probabilities of all labels."""
         return msgspec.structs.replace(form or Form(), weigh=self.labels)
 
     def named(self, text: str) -> str | None:
@@ -70,10 +69,11 @@ class OptionChoice:
         return None if found is None else self._label_of_word(found[1])
 
     def chances(self, reply: Reply) -> tuple[float, ...] | None:
-        """The probability of each label at temperature 1, whatever the judge's temperature, so that all judges are
-        comparable.
+        """The probability of each label at temperature 1, even if the judge has another temperature. Judges can thus be
+        compared.
 
-        None if the endpoint reported nothing for the label in the reply, or the label's key does not come first.
+        The result is None if the endpoint reported no probabilities for the label in the reply. It is also None if the
+        label's key does not come first.
         """
         found = self._find_label(reply.text)
         if found is None or (self.key and _WORD.search(reply.text[: found.start()])):

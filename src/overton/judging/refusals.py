@@ -18,6 +18,6 @@ _BEGINNING = 200
 def reads_as_refusal(text: str) -> bool:
     """Whether a reply begins like a refusal in English: 'I cannot take a side', 'As an AI, ...'.
 
-    This distinguishes a model that declines from one whose replies cannot be read. No measure depends on it.
+    The result distinguishes a model that declines from a model whose replies cannot be read. No measure depends on it.
     """
     return _REFUSAL.search(text[:_BEGINNING]) is not None

@@ -25,10 +25,10 @@ How = Literal["as is", "repaired", "invalid"]
 class Reading(Generic[T]):
     """A value read from a text.
 
-    `how` is 'as is' if the text was exactly in the requested format, and 'repaired' if the value was clear in another
-    format. It is 'invalid' if there is no value. `value` is then None, and `problem` is the reason, in words that can
-    be sent back to the model. A value that comes with a problem is usable, but incomplete. `dropped` counts entries of
-    the text that were ignored, because they name unknown things or repeat an earlier entry.
+    `how` is 'as is' if the text was exactly in the requested format. It is 'repaired' if the text had another format
+    but a clear value. It is 'invalid' if there is no value. `value` is then None, and `problem` is the reason, in words
+    that can be sent back to the model. If both `value` and `problem` are given, the value is usable but incomplete.
+    `dropped` counts entries that were ignored, because they name unknown things or repeat an earlier entry.
     """
 
     value: T | None
@@ -66,10 +66,10 @@ def read_choice(text: str, choices: Sequence[str]) -> Reading[str]:
 
 
 def read_bracketed_label(text: str, labels: Sequence[str]) -> Reading[str]:
-    """The element of `labels` that `text` names: alone, in brackets at the beginning, or as the only label in brackets.
+    """The element of `labels` that `text` names.
 
-    Prose is not read: 'A good answer' begins with a letter but names no label. A text with none of the labels, or with
-    two, is invalid.
+    The label is the whole text, or is in brackets at the beginning, or is the only label in brackets. Other words are
+    ignored: 'A good answer' does not name the label 'A'. A text that names no label, or several, is invalid.
     """
     label = "|".join(map(re.escape, labels))
     if found := re.fullmatch(rf"\W*({label})\W*", text) or re.match(rf"\s*\(({label})\)", text):
@@ -285,8 +285,8 @@ def with_schema(**keywords: Any) -> msgspec.Meta:
     """JSON schema keywords of a field in addition to its type. They are part of the requested format, but are not
     checked when a reply is read.
 
-    For example, `Annotated[str, with_schema(enum=LABELS)]` requests a label. The study can still read 'Critical' as
-    'critical', or ask again in its own words if a reply breaks the rule.
+    For example, `Annotated[str, with_schema(enum=LABELS)]` requests one of `LABELS`. If a reply has another word, the
+    study decides what to do. It may read 'Critical' as 'critical', or ask again.
     """
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in keywords.items()}
     return msgspec.Meta(extra_json_schema=plain)
@@ -296,9 +296,9 @@ def schema_of(kind: Any, *, only: Sequence[str] = ()) -> Schema:
     """The JSON schema of a struct or a list of structs, as endpoints and grammars need it: without references, and
     without additional keys.
 
-    The schema requires all fields, although a reply may lack fields that have a default. With `only`, the schema has
-    only the named fields. Fields are in the struct's order, because models write them in this order. No struct may
-    contain itself.
+    The schema requires all fields, even those with a default. (Replies that lack a field with a default can still be
+    read.) With `only`, the schema has only the named fields. Fields are in the struct's order, because models write
+    them in this order. No struct may contain itself.
     """
     (schema,), components = msgspec.json.schema_components([kind])
     closed = _close_schema(schema, components)

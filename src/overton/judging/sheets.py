@@ -1,7 +1,7 @@
 """Sheets for annotators: the judged texts as CSV with an empty column, read back as one person's labels of a task.
 
-The judge's labels are in the task, not on the sheet, so that the person cannot see them. Functions read and write no
-files.
+The sheet does not contain the judge's labels, so that the person cannot see them. They are in the task. Sheets are
+passed as text, not as files.
 """
 
 from __future__ import annotations
@@ -41,11 +41,10 @@ class KeyRow(msgspec.Struct, frozen=True):
 
 
 class SheetKey(msgspec.Struct, frozen=True):
-    """The key of a sheet that Overton 0.2.0 wrote; later versions use tasks instead. `sheet` is the sheet's name, which
-    is in each of its rows.
+    """The key of a sheet that Overton 0.2.0 wrote. Later versions use tasks instead.
 
-    `population` counts, by label, the units from which the rows were sampled. `stratified` is True if the rows were
-    sampled label by label.
+    `sheet` is the sheet's name, which each row of the sheet repeats. `population` counts, by label, the units from
+    which the rows were sampled. `stratified` is True if the rows were sampled label by label.
     """
 
     sheet: str
@@ -59,8 +58,8 @@ class SheetKey(msgspec.Struct, frozen=True):
     rows: tuple[KeyRow, ...]
 
     def has_changed(self) -> bool:
-        """Whether the key was changed by accident after it was written. The check recomputes the key's name from all
-        other fields."""
+        """Whether the key was changed by accident after it was written. The key's name is a hash of all other fields,
+        and the check computes this hash again."""
         bare = msgspec.structs.replace(self, sheet="")
         return self.sheet != f"s{sha256(msgspec.json.encode(bare, order='sorted')).hexdigest()[:12]}"
 

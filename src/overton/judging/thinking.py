@@ -47,7 +47,7 @@ def without_thinking(reply: Reply) -> Reply:
 
 
 def thinking_in(text: str) -> list[Span]:
-    """The parts of a text that are thinking, marks included, in order; [] without thinking."""
+    """The parts of a text that are thinking, in order and with their marks. The list is empty without thinking."""
     if "<|channel|>" in text and _CHANNELS.match(text):
         final = _FINAL.search(text)
         end = _END.search(text, final.end()) if final else None

@@ -41,13 +41,14 @@ class Arguments:
     """The arguments of one model: settings for generation and for reaching the model. None means the backend's default.
 
     `timeout` is the maximum number of seconds for a call. `hold` turns on constrained decoding, which makes answers
-    keep the reply format; `cache` marks conversations for the provider's cache. `threads` and `context` (tokens) are
-    for embedded models, `parameters` for simulated ones. `logprobs` says whether an endpoint's token probabilities are
-    those at temperature 1 ('raw') or those after temperature and truncation ('processed'). `base_urls` are servers that
-    share the calls. `lists` are sources of further servers: a file, or a URL whose host has several addresses. `alike`
-    names the properties that the servers must share. On a Ray cluster there are `replicas` replicas, each with `cpus`
-    cores, `gpus` GPUs, and the resources that `ray` requests in Ray's own options. A run waits `patience` seconds for a
-    replica.
+    keep the reply format. `cache` marks conversations for the provider's cache. `threads` and `context` (tokens) are
+    for embedded models, and `parameters` are for simulated models. `logprobs` says whether an endpoint's token
+    probabilities are those at temperature 1 ('raw') or those after temperature and truncation ('processed').
+
+    `base_urls` are servers that share the calls. `lists` are sources of further servers: a file, or a URL whose host
+    has several addresses. `alike` names the properties that the servers must share. On a Ray cluster there are
+    `replicas` replicas. Each replica has `cpus` cores, `gpus` GPUs, and the resources that `ray` requests in Ray's own
+    options. A run waits `patience` seconds for a replica.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -199,10 +200,11 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
 
     Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, otherwise a string),
     `base_url`, `alike`, `connections` (to each server), `timeout` (seconds), `key_env`, `hold` and `logprobs`. If
-    several `base_url` are given, the servers share the calls; '@FILE' and '@URL' name lists of servers. Anthropic's
-    models also take `cache`. Embedded models take `hold`, `threads` and `context`. With the prefix `ray/`, there are
-    also `replicas`, `cpus`, `gpus`, `connections` (to each replica), `patience` (seconds) and `ray.OPTION` (any option
-    of Ray). A simulated model takes `connections` and its own parameters. An embedder takes no arguments.
+    several `base_url` are given, the servers share the calls. A `base_url` of '@FILE' or '@URL' names a list of
+    servers. Anthropic's models also take `cache`. Embedded models take `hold`, `threads` and `context`. Models with the
+    prefix `ray/` also take `replicas`, `cpus`, `gpus`, `connections` (to each replica), `patience` (seconds) and
+    `ray.OPTION` (an option of Ray that places replicas). A simulated model takes `connections` and its own parameters.
+    An embedder takes no arguments.
 
     Raises:
         InputError: keys are unknown or given twice, or values have wrong types or are out of range. The error lists all

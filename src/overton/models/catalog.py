@@ -148,8 +148,9 @@ def series_of(spec: Spec) -> str:
     """A model's series: its family and version ('openai 4o', 'openai o3', 'llama 3.1', 'anthropic 3.5'). A family may
     have several series.
 
-    In MillStone, such a series is called a family. For example, Claude 3.5 Haiku and Claude Opus 4 'are not the same
-    family' (section 6.2), but GPT 4o and 4o mini are one family. So are Grok 3 and 3 mini, and Llama 3.1 8B and 405B.
+    The MillStone paper calls such a series a family. For example, it says that Claude 3.5 Haiku and Claude Opus 4 'are
+    not the same family' (section 6.2). GPT 4o and 4o mini are one family there. So are Grok 3 and 3 mini, and Llama 3.1
+    8B and 405B.
     """
     version = _VERSION.search(_SIZE.sub("", re.sub(r"[0-9]{4,}", "", _bare_name(spec))))
     family = family_of(spec)
@@ -157,7 +158,7 @@ def series_of(spec: Spec) -> str:
 
 
 def series_named(name: str) -> str:
-    """The series of a model as named in a table, with or without its provider: 'openai/gpt-4o', 'gpt-4o'."""
+    """The series of a model, given its name in a table, with or without the provider: 'openai/gpt-4o', 'gpt-4o'."""
     provider, slash, own = name.partition("/")
     return series_of(Spec(name, provider if slash else "", own or provider))
 

@@ -1,8 +1,8 @@
 """Answerers that turn texts into vectors, in this process.
 
-A request's single message is a JSON array of texts. The reply's text is a JSON array of equally many arrays of numbers.
-Each array is a vector of norm 1, or all zeros if the model knows no word of the text. Numbers have six decimals, so
-that replies do not depend on a machine's rounding.
+A request's single message is a JSON array of texts. The reply's text is a JSON array with one vector per text. A vector
+is an array of numbers with norm 1. It is all zeros if the model knows no word of the text. Numbers have six decimals.
+Replies therefore do not depend on a machine's rounding.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Embedder(ABC):
 
 
 class WordLlamaEmbedder(_Embedder):
-    """wordllama with the weights in its own wheel (MIT licence; 256 dimensions, 16 MB): nothing is fetched."""
+    """wordllama, whose wheel contains the weights (256 dimensions, 16 MB, MIT licence). Nothing is downloaded."""
 
     def __init__(self, config: str = "l2_supercat", *, name: str | None = None) -> None:
         """Look for the weights without loading them.

@@ -66,7 +66,7 @@ class HttpClient:
         return f"Transport({self._address.url.geturl()})"
 
     async def post(self, body: bytes) -> tuple[bytes, ErrorContext]:
-        """Send one request. Return the body of the reply, whose status must be 200, and the server that replied.
+        """Send one request. Return the reply's body and the server that replied. The reply's status must be 200.
 
         Raises:
             UnavailableError, RejectedError, AccessError: see `error_for`, `malformed` and `_transport_error`.
@@ -261,10 +261,10 @@ _SAFE_PATH_CHARS = "/%:@!$&'()*+,;=~"
 class Address:
     """A target of requests: its URL, its name in errors, the proxy that leads to it, and its open connections.
 
-    `head` is a request's head up to the value of the last header, Content-Length; it contains the key. `idle` are open
-    connections not in use. `gone` is the number of kept connections in a row that turned out to be closed. `unkept` is
-    the number of further connections that will be closed after their reply instead of being kept. `peer` is the IP
-    address to connect to, '' for any address of the URL's host.
+    `head` is the start of a request, up to the value of the last header (Content-Length). It contains the key. `idle`
+    are open connections that are not in use. `gone` counts how often in a row a kept connection turned out to be
+    closed by the server. Each of the next `unkept` connections is closed after its reply. `peer` is the
+    IP address to connect to, '' for any address of the URL's host.
     """
 
     url: SplitResult
@@ -285,9 +285,9 @@ class Address:
             self.idle.append(wire)
 
     def note_gone(self) -> None:
-        """Handle a kept connection that the server had closed. Some servers close every connection without notice. They
-        may then have read the next request, and may bill it. So after a few such closures in a row, each of the next
-        hundred requests gets a connection of its own."""
+        """Handle a kept connection that the server had closed. Some servers close every connection without notice. A
+        request sent over such a connection may be billed without a reply. So after a few closures in a row, each of
+        the next hundred requests gets a connection of its own."""
         self.gone += 1
         if self.gone >= _MAX_GONE:
             self.unkept = _CONNECTIONS_NOT_KEPT

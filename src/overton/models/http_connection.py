@@ -1,7 +1,8 @@
 """One HTTP/1.1 connection on httptools.
 
 Every call of a run passes through this code, so Overton has its own client with httptools' parser. A general client
-takes six times as long per request (`benchmarks/engine.py`), more than all other parts of the engine together.
+takes six times as long per request (`benchmarks/engine.py`). This is longer than all other parts of the engine take
+together.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ class Socket(Protocol):
 
 
 def watched(sock: Socket | None) -> Callable[[], bool]:
-    """Whether an idle connection has received something that the event loop has not read yet. This is either the
-    connection's end or unsolicited data. The result is always False on Windows, which has no cheap way to find out, and
-    for loops that expose no socket."""
+    """Return a function that says whether an idle connection has received anything that the event loop has not read
+    yet. This is either the connection's end or unsolicited data. On Windows, or if the loop exposes no socket, the
+    function always returns False."""
     if sock is None or not hasattr(select, "poll"):
         return lambda: False
     poll = select.poll()
@@ -49,8 +50,8 @@ def watched(sock: Socket | None) -> Callable[[], bool]:
 
 
 def unacknowledged(sock: Socket | None) -> int:
-    """The number of written bytes that the other machine has not acknowledged; 0 if this machine's system does not
-    report it."""
+    """The number of written bytes that the other machine has not acknowledged. It is 0 if the operating system does not
+    report this number."""
     if sock is None or sys.platform != "linux" or sock.fileno() < 0:
         return 0
     try:
@@ -194,8 +195,8 @@ class HttpConnection(asyncio.Protocol):
     # Called by the parser
 
     def on_message_begin(self) -> None:
-        """Refuse a second reply to one request. The end of it would otherwise be taken for the reply to the next
-        request."""
+        """Refuse a second reply to the same request. Otherwise the end of the second reply would be taken for the reply
+        to the next request."""
         if self._waiting is not None and self._waiting.done():
             self.abort()
 

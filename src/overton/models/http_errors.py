@@ -34,8 +34,8 @@ _TOO_LONG_TEXT = re.compile(r"context (length|window|size)|prompt is too long|to
 
 @dataclass(frozen=True)
 class ErrorContext:
-    """The parts of a model that its errors name: the spec as written, the provider's name of the model, the host, and
-    the source of the key."""
+    """The facts about a model that its errors mention: the spec as written, the provider's name of the model, the host,
+    and where the key comes from."""
 
     name: str
     model: str
@@ -45,8 +45,8 @@ class ErrorContext:
 
 @dataclass(frozen=True)
 class ErrorBody:
-    """The content of an error body: its message ('' if none), its codes and types in lower case, and the requested
-    wait."""
+    """The content of an error body: its message ('' if none), its codes and types in lower case, and the number of
+    seconds to wait before a retry."""
 
     message: str = ""
     codes: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ def error_for(status: int, headers: Mapping[str, str], body: bytes, target: Erro
 def _redirect_message(status: int, target: ErrorContext) -> str:
     return (
         f"{target.name}: {target.host} redirects to another address ({status}). Overton does not follow redirects,"
-        " because they would carry the key along; give the final address with base_url"
+        " because the other address would receive your key; give the final address with base_url"
     )
 
 

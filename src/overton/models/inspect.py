@@ -225,7 +225,7 @@ _EXTRA_FIELDS = ("fingerprint", "served_by")
 
 
 def extra_fields(reply: Reply) -> dict[str, Any] | None:
-    """A reply's extra fields and option probabilities as metadata of an output; None if the reply has neither."""
+    """A reply's extra fields and option probabilities, as metadata of Inspect's output. None if there are neither."""
     extra: dict[str, Any] = {name: said for name in _EXTRA_FIELDS if (said := getattr(reply, name))}
     if reply.spots:
         extra[SPOTS] = msgspec.to_builtins(reply.spots)

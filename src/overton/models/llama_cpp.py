@@ -43,8 +43,8 @@ class CopyPool:
     """A pool with one thread per copy of a model. Each thread answers one call at a time, in order of arrival.
 
     A head is the beginning of a prompt that several calls share (see `Request`). A call goes to a copy whose last call
-    had the same head, otherwise to the copy with the fewest waiting calls. Every copy is busy if enough calls with
-    different heads are in progress. A head that several consecutive calls share is read once.
+    had the same head. Otherwise it goes to the copy with the fewest waiting calls. If consecutive calls have the same
+    head, the copy thus reads this head only once.
     """
 
     number: int
@@ -103,9 +103,11 @@ class EmbeddedModel:
     `threads` (default: the available cores, at most 16). This is faster, because cores need not wait for one another. A
     larger model is loaded once. Callers should keep `connections` requests in progress, twice as many as there are
     copies. Then a request with a common head (see `Request`) can wait for the copy that has read the head, while other
-    copies answer other requests. The head is read separately from the rest of a prompt, even for a single request. The
-    reason is that llama.cpp uses half precision for chunks of fewer than 64 tokens. Reading a prompt in other chunks
-    would thus change how numbers are rounded. So a reply depends only on its own request (head included).
+    copies answer other requests.
+
+    The head of a prompt is always read separately from the rest, even for a single request. The size of the chunks in
+    which llama.cpp reads a prompt affects rounding. With the same chunks each time, a reply depends only on its own
+    request (head included).
 
     A copy of the embedded SmolLM2 takes 23 KB of memory per token of `context` (default 8,192), and 40 MB more. The
     weights themselves are mapped from the file, once for all copies.
@@ -237,9 +239,9 @@ class EmbeddedModel:
             except RuntimeError:
                 raise AccessError(
                     "unusable model",
-                    f"{self.name}: llama.cpp cannot load {self._path}: the file is damaged, or of a kind that this "
-                    f"xllamacpp does not know, or memory is too small for a context of {self._context} tokens "
-                    "(context=N lowers it)",
+                    f"{self.name}: llama.cpp cannot load {self._path}. The file may be damaged, xllamacpp may not "
+                    f"support its kind, or memory may be too small for a context of {self._context} tokens "
+                    "(context=N sets a smaller one)",
                 ) from None
         return self._thread_state.server
 
@@ -327,15 +329,14 @@ def _available_cores() -> int:
 def open_server(path: Path, *, threads: int, context: int) -> Any:
     """An `xllamacpp.Server` that computes one request at a time, on `threads` cores.
 
-    The server keeps nothing from the previous request, so that a reply depends only on its own request. (If requests
-    are computed together, or continued from a shared head, rounding differs.) `context` is the maximum number of tokens
-    for prompt and answer; it is lower if the model was trained on fewer tokens.
+    By default, the server keeps nothing from the previous request, so that a reply depends only on its own request.
+    `context` is the maximum number of tokens for prompt and answer. It is lower if the model was trained on fewer
+    tokens.
 
     Loading blocks the interpreter, for some tenths of a second with small models.
 
     Raises:
-        RuntimeError: llama.cpp cannot load the file, or there is not enough memory; llama.cpp does not tell these cases
-            apart.
+        RuntimeError: llama.cpp cannot load the file, or there is not enough memory.
     """
     import xllamacpp
 

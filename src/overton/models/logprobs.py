@@ -1,10 +1,11 @@
-"""Conversion of the token probabilities that endpoints return into probabilities of options, for each spot of a reply
-where an option occurs.
+"""Probabilities of options, computed from an endpoint's token probabilities, at each place in a reply where an option
+occurs.
 
-The probabilities that an endpoint returns seldom equal those by which it samples. OpenAI, vLLM (`--logprobs-mode
-raw_logprobs`, its default), Ollama and llama.cpp return the model's probabilities at temperature 1, before temperature,
-truncation and (except vLLM) a grammar are applied. Other endpoints return the probabilities after all these steps
-('processed'). Overton keeps both kinds: the probabilities at temperature 1, and those used for sampling.
+Endpoints seldom return the probabilities by which they sample. OpenAI, vLLM, Ollama and llama.cpp return the model's
+probabilities at temperature 1, before temperature and truncation. (vLLM does so by default, with `--logprobs-mode
+raw_logprobs`.) Of the four, only vLLM's probabilities take a grammar into account. Other endpoints return the
+probabilities after all these steps ('processed'). Overton keeps both kinds: the probabilities at temperature 1, and
+those used for sampling.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class TokenLogprobs:
     def of(
         cls, token: str, spelled: Sequence[int] | None, own: float, others: Sequence[tuple[str, float]]
     ) -> TokenLogprobs:
-        """Make the struct from an endpoint's fields. `others` has the alternatives, perhaps with the token itself. If a
-        byte is invalid, the token's text is used instead of its bytes."""
+        """Make the struct from an endpoint's fields. `others` has the alternatives, perhaps including the token itself.
+        If a byte is invalid, the token's text is used instead of its bytes."""
         try:
             made = token.encode("utf-8", "replace") if spelled is None else bytes(spelled)
         except ValueError:
@@ -53,10 +54,10 @@ class TokenLogprobs:
 class Sampler:
     """An endpoint's way to sample from a model's probabilities.
 
-    `top_k`, `top_p` and `min_p` exclude unlikely tokens. With `cuts_first` this happens before the temperature is
-    applied (llama.cpp, in the order of its default samplers), otherwise afterwards. With `processed`, the endpoint
-    returns the probabilities after these steps. With `tries_first`, a token is first sampled without the grammar. If it
-    does not fit the grammar, another token is sampled among those that fit (llama.cpp).
+    `top_k`, `top_p` and `min_p` exclude unlikely tokens. With `cuts_first`, tokens are excluded before the temperature
+    is applied, as llama.cpp does by default. Otherwise they are excluded afterwards. With `processed`, the endpoint
+    returns the probabilities after these steps. With `tries_first`, a token is first sampled without the grammar, as in
+    llama.cpp. If this token does not fit the grammar, another one is sampled among the tokens that fit.
     """
 
     temperature: float = 1.0
@@ -68,8 +69,8 @@ class Sampler:
     tries_first: bool = False
 
     def plain(self, reported: Mapping[str, float]) -> dict[str, float]:
-        """The probabilities at temperature 1, computed from the returned ones. They remain unknown for tokens that the
-        endpoint had excluded."""
+        """The probabilities at temperature 1, computed from the probabilities that the endpoint returned. The result
+        lacks tokens that the endpoint excluded."""
         if not self.processed or self.temperature in (0.0, 1.0):
             return dict(reported)
         return _apply_temperature(reported, 1 / self.temperature)
@@ -122,7 +123,7 @@ def _apply_temperature(chances: Mapping[str, float], temperature: float, *, whol
 
 
 def sampler_of(settings: Settings, usual: Sampler) -> Sampler:
-    """The sampler of an endpoint with these settings, including those in `extra`; `usual` is the endpoint's default
+    """The sampler of an endpoint with these settings, including settings in `extra`. `usual` is the endpoint's default
     sampler."""
 
     def said(name: str, given: float | None, default: float) -> float:
@@ -143,7 +144,8 @@ def sampler_of(settings: Settings, usual: Sampler) -> Sampler:
 def spots_of(
     tokens: Sequence[TokenLogprobs], text: str, form: Form, sampler: Sampler, *, held: bool = False
 ) -> tuple[Spot, ...]:
-    """The spots of `text` where an option of the reply format occurs. `held` says that a grammar constrained the reply.
+    """The places in `text` where an option of the reply format occurs, with token probabilities. `held` is True if a
+    grammar constrained the reply.
 
     The result is empty if the tokens do not spell the text.
     """
@@ -232,7 +234,7 @@ def no_probabilities(name: str) -> AccessError:
 
 
 def reasoned(name: str) -> AccessError:
-    """The error for a model that reasoned before it answered, so that its probabilities cannot be used."""
+    """The error for a model that reasoned before it answered. Its token probabilities cannot be used."""
     reason = "it reasons before it answers, so its letter's probability is that after a single chain of thought"
     advice = "not the share of its answers. Use --shares sampled"
     return AccessError("no probabilities", f"{name}: {reason}, {advice}", maybe_billed=True)

@@ -161,8 +161,8 @@ class Dialect:
 
 
 def dialect_of(provider: Provider, model: str, *, processed: bool = False) -> Dialect:
-    """The dialect of one model. OpenAI's reasoning models reject `max_tokens`; other models do not know
-    `max_completion_tokens`.
+    """The dialect of one model. OpenAI's reasoning models need `max_completion_tokens` and reject `max_tokens`. Other
+    models only know `max_tokens`.
 
     `processed` says that token probabilities are computed after temperature and truncation.
     """
@@ -189,12 +189,13 @@ def _choices_schema(choices: tuple[str, ...]) -> dict[str, Any]:
 
 
 class OpenAIModel:
-    """A model behind chat completions. With `hold`, the endpoint gets the requested format and enforces it; otherwise
+    """A model behind chat completions. With `hold`, the endpoint gets the requested format and enforces it. Otherwise
     the format is not sent.
 
-    A schema is enforced by `response_format`. Choices and openings are enforced by vLLM's `structured_outputs`. Other
-    endpoints do not enforce openings. They enforce choices by a schema with the single field `answer`, whose value
-    becomes the reply's text.
+    A reply format is a JSON schema, a list of choices, or a list of openings (the texts with which a reply may begin).
+    A schema is sent as `response_format`. For vLLM, choices and openings are sent as `structured_outputs`. Other
+    endpoints get choices as a schema with the single field `answer`, whose value becomes the reply's text. They do not
+    enforce openings.
     """
 
     def __init__(

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 class Provider:
     """One HTTP provider.
 
-    `base_url` is used unless the variable `base_url_env` is set. `key_envs` are the variables that may contain the key;
-    the first variable that is set is used. `seed_field` is the field of a request's body that has the seed.
-    `names_choices` is True if the body can restrict an answer to given choices by name (vLLM's `structured_outputs`).
-    `version` is the last part of every base URL. `batches` is True if the provider accepts batches, as OpenAI and
-    Anthropic do. `alternatives` is the number of alternatives to a token that the provider returns with their
-    probabilities in OpenAI's format, 0 if it returns none.
+    The variable `base_url_env`, if set, replaces `base_url`. `key_envs` are the variables that may contain the key. The
+    first variable that is set is used. `seed_field` is the field of a request's body that has the seed. `names_choices`
+    is True if a request can list the allowed answers (vLLM's `structured_outputs`). `version` is the last part of every
+    base URL. `batches` is True if the provider accepts batches. `alternatives` is the number of alternatives to a token
+    that the provider returns with probabilities in OpenAI's format, 0 if it returns none.
     """
 
     name: str

@@ -43,7 +43,7 @@ _decode_message = msgspec.json.Decoder(ReplicaMessage).decode
 
 @dataclass(frozen=True)
 class Placement:
-    """The number of replicas to run, and the resources of each: `cpus` cores, `gpus` GPUs, and in `rest` any other
+    """The number of replicas to run, and the resources of each: `cpus` cores and `gpus` GPUs. `rest` has any other
     options of Ray. Each replica gets at most `at_once` calls in parallel. While all replicas are down, a run continues
     for `patience` seconds."""
 
@@ -362,8 +362,8 @@ class Up:
 
 
 def on_nodes(weights: Path) -> str:
-    """The path at which nodes look for the weights before Overton sends them. It is the path on this machine, because a
-    node may share its disk."""
+    """The path at which nodes look for the weights before Overton sends them. It is the path on this machine, because
+    nodes may share a disk with it."""
     return str(weights.resolve())
 
 

@@ -105,7 +105,7 @@ class Worker:
         return _encode(ReplicaMessage())
 
     async def stay(self) -> None:
-        """Never return. The call fails when the replica is gone, so its caller learns of that."""
+        """Never return. When the replica is gone, this call fails, and the caller thus learns that it is gone."""
         await asyncio.Event().wait()
 
     async def _load(self, times: int) -> None:

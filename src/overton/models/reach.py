@@ -19,11 +19,10 @@ _FAMILIAR_INSPECT_PROVIDERS = {*CHAT_PROVIDERS, "anthropic", "grok", "mockllm", 
 
 
 def reach_of(spec: str, args: Sequence[tuple[str, str]] = ()) -> list[Reach]:
-    """The addresses, keys and files that the model of a spec would use, except those that the provider alone
-    determines.
+    """The addresses, keys and files that the model of a spec would use and that may need the user's confirmation.
 
-    A provider's own server is left out if it is used with the provider's own key variable. An address set in the
-    environment is left out, too. Nothing is opened, and no key is read.
+    A provider's own server with the provider's usual key variable is left out. So is an address set in the environment.
+    Nothing is opened, and no key is read.
 
     Raises:
         InputError: the spec or an argument is wrong.

@@ -1,4 +1,4 @@
-"""HTTP servers of one model: lists of servers, and a model whose calls several servers share."""
+"""HTTP servers of one model: lists of servers, and a model whose calls are divided among several servers."""
 
 from __future__ import annotations
 
@@ -158,7 +158,8 @@ _decode = msgspec.json.Decoder(_ModelList).decode
 
 
 class HttpServer:
-    """One server of a model; see `overton.calls.Server`. A poll requests the server's list of models."""
+    """One server of a model; see `overton.calls.Server`. The server is up if it answers a request for its list of
+    models."""
 
     def __init__(self, endpoint: Endpoint, server_parts: tuple[Answerer, HttpClient, ApiClient]) -> None:
         parts = urlsplit(endpoint.base_url)
@@ -260,10 +261,10 @@ class ServerSet(Protocol):
 
 
 class RoundRobin:
-    """A model whose calls several servers share.
+    """A model whose calls are divided among several servers.
 
-    The engine calls the servers through their `ServerList`. Callers with their own pacing, such as Inspect AI, call
-    this object, which uses the servers in turn. Servers that failed recently come last.
+    The engine calls the servers through their `ServerList`. Callers that pace their own calls, such as Inspect AI, call
+    this object instead. It uses the servers in turn. Servers that failed recently come last.
     """
 
     def __init__(self, answerer: Answerer, several: ServerSet, *, connections: int | None = None) -> None:

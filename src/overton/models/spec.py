@@ -24,10 +24,10 @@ _NAME_PATTERN = re.compile(r"[A-Za-z0-9._-]+")
 class Spec:
     """A model's name, taken apart.
 
-    `text` is the user's input, or the name that the user gave the model. `provider` is a word of the provider table,
-    'anthropic', 'inspect', 'embedded', 'simulated', 'gguf', 'http', or the word of an embedder. `name` is the
-    provider's name of the model (for 'gguf' a path), and `base_url` is the address of an 'http' model. `on_ray` says
-    whether the model's replicas run on a cluster; it is not part of the model's identity.
+    `text` is the user's input, or the name that the user gave the model. `provider` is a provider's word in the
+    provider table, an embedder's word, or one of 'anthropic', 'inspect', 'embedded', 'simulated', 'gguf' and 'http'.
+    `name` is the provider's name of the model (for 'gguf' a path), and `base_url` is the address of an 'http' model.
+    `on_ray` says whether the model's replicas run on a cluster. `on_ray` does not affect the model's identity.
     """
 
     text: str
@@ -50,8 +50,8 @@ class Spec:
 def name_and_spec(text: str) -> tuple[str, str]:
     """Split 'careful=openai/gpt-4o' into the model's name in a run and its spec.
 
-    Only an '=' before the first '/' ends a name, because specs may contain further '='. Without such a name, the name
-    is the `public_model_spec`.
+    Only an '=' before the first '/' ends a name, because the spec itself may contain '='. Without an explicit name, the
+    name is the `public_model_spec`.
 
     Raises:
         InputError: what precedes the '=' cannot be a name.
@@ -71,7 +71,7 @@ def public_model_spec(spec: str) -> str:
 
 
 def with_path(spec: str, changed: Callable[[str], str]) -> str:
-    """The spec with another path for its local file or folder. It is unchanged if it names no file or folder."""
+    """The spec with another path for its local file or folder. A spec without a local file or folder is unchanged."""
     local = _LOCAL_PREFIX.match(spec, len(RAY) if spec.startswith(RAY) else 0)
     return spec[: local.end(1)] + changed(spec[local.end(1) :]) if local else spec
 

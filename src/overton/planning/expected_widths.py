@@ -32,10 +32,10 @@ _MOST_TRIALS = 1_000
 def with_expected_widths(
     headlines: Sequence[PlannedHeadline], pilot: str, ready: SetUp, model_args: Arguments | None
 ) -> tuple[tuple[PlannedHeadline, ...], str]:
-    """Add the expected widths to the headlines; return the headlines, and the pilot's name as used in sentences.
+    """Add the expected widths to the headlines. Return the headlines, and the pilot's name as used in sentences.
 
-    The width is that of a Student's t interval over units, with the variance averaged over the pilot's models. If the
-    pilot repeats trials, variance within trials is separated from variance among units.
+    The width is that of a Student's t interval over items or groups of items. Its variance is the mean over the pilot's
+    models. If the pilot repeats trials, the variance within items is separated from the variance among items.
 
     Raises:
         InputError: the pilot does not exist, or the study does not declare how models are compared.

@@ -125,8 +125,8 @@ def _pilot_options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
 
 
 def asked_differently(pilot: ComparisonSource, ready: SetUp) -> Iterator[str]:
-    """List the differences between a pilot and the plan: options that affect measurement, and models in roles other
-    than the measured model. Differences in the number of trials are not listed."""
+    """List the differences between a pilot and the plan: options that affect measurement, and models in other roles
+    (such as judges). Differences in the measured models or in the number of trials are not listed."""
     provenance = pilot.provenance
     if provenance is None:
         yield f"it is not known how {pilot.label} came about"

@@ -49,15 +49,16 @@ def plan(
 ) -> Plan | PlanDetecting:
     """Plan the run that `run` would make with the same arguments: count and price the calls, without sending any.
 
-    `detect` maps measures to sizes of differences, in each measure's units. For each measure, the result's `detect`
-    then says how many items and trials detect a difference of this size between two models with the probability
-    `power`, and what these cost. It also says how many items and trials show that two models are equivalent, if the
-    true difference between the models is half the equivalence margin. `margins` are equivalence margins, as in
-    `overton.compare`. The variation among items is estimated from `pilot`: a run, one model in a run ('RUN#MODEL'), or
-    a simulated model ('simulated/NAME'). By default, the pilot is the plan's own simulated model, or else the study's
-    first simulated model. `correlation` is the correlation between two models' true values over items. By default, it
-    is estimated from a pilot with several models, and assumed to be 0.5 for a pilot with one model. docs/compare.md
-    describes the method and its reliability.
+    `detect` maps each measure to the size of a difference between two models, in the measure's units. The result says
+    how many items and trials detect a difference of this size with probability `power`. It also says how many items
+    and trials show equivalence, if the true difference is half the equivalence margin. All numbers come with their
+    cost. `margins` are equivalence margins, as in `overton.compare`.
+
+    The variation among items is estimated from `pilot`: a run, one model in a run ('RUN#MODEL'), or a simulated model
+    ('simulated/NAME'). By default, the pilot is the plan's own simulated model, or else the study's first simulated
+    model. `correlation` is the correlation between two models' true values over items. By default, it is estimated from
+    a pilot with several models, and assumed to be 0.5 for a pilot with one model. docs/compare.md describes the method
+    and its reliability.
 
     The plan's `headlines` say which headlines the design can measure. With a `pilot`, they also have the expected
     widths of the intervals.
@@ -146,8 +147,9 @@ def _name_other_way(found: AnyStudy, ready: SetUp, other: Mapping[str, Any] | No
 
 
 def ways_of(planned: Plan, otherwise: Plan | None, gives: tuple[str, str]) -> Iterator[PlanOption]:
-    """Yield the ways to run a plan: as planned, in batches, with proportions estimated in the other way (from token
-    probabilities or from sampled answers), and with precision stopping."""
+    """Yield the ways to run a plan: as planned, in batches, or with precision stopping. The plan `otherwise` is
+    included if it is cheaper. It estimates proportions from token probabilities instead of sampled answers, or vice
+    versa."""
     yield from _plan_options("", "", planned)
     if otherwise is not None and _is_cheaper(otherwise, planned):
         yield from _plan_options(f"--shares {gives[0]}", gives[1], otherwise)

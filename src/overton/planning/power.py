@@ -136,7 +136,8 @@ class _Costs:
         return round(self._planned_items / several)
 
     def of(self, items: int | None, trials: int | None, several: float) -> float | None:
-        """The cost in US dollars of `items` units with `trials` trials per item; None if a price is unknown."""
+        """The cost in US dollars of `items` units, each of `several` items with `trials` trials per item. None if a
+        price is unknown."""
         if items is None or self._item_cost is None:
             return None
         cost = items * several * self._item_cost
@@ -308,8 +309,8 @@ class _DifferenceSpread(NamedTuple):
     assumed: bool
 
     def pulls_with(self, trials: int | None) -> ItemInfluences:
-        """The distribution of the items' influences on the result, if each item has `trials` trials. The observed
-        differences between two models also contain random variation within trials."""
+        """The distribution of the items' influences on the result, if each item has `trials` trials. With fewer trials,
+        an item's influence contains more random variation within trials."""
         items, chance = self.varies.items, self.varies.trials
         if self.pulls.alike is None or trials is None or not isfinite(chance) or not chance > 0:
             return self.pulls

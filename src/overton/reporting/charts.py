@@ -168,10 +168,10 @@ def clean_svg(
 ) -> Markup:
     """An SVG document as an inert element.
 
-    The classes of the result are the layout's name and the fit: a drawing that 'fills' is scaled to the page's width;
-    'broad' and 'small' drawings keep their size. Only known elements and attributes are kept, and references must point
-    into the same drawing. Colours become the style sheet's variables, and a mark's description becomes its `data-tip`.
-    Keys of `texts` are replaced by their values.
+    The element has two classes: the layout's name, and a word for the drawing's size. The page scales a drawing of
+    class 'fills' to the page's width. Drawings of class 'broad' or 'small' keep their size. Only known elements and
+    attributes are kept, and references must point into the same drawing. Colours become the style sheet's variables,
+    and a mark's description becomes its `data-tip`. Texts that are keys of `texts` are replaced by their values.
     """
     root = ElementTree.fromstring(svg)
     excess = float(root.get("width", "0").removesuffix("px") or 0) - room.width

@@ -55,7 +55,7 @@ class FigureSize:
 
     @property
     def scale(self) -> float:
-        """The factor by which drawings are scaled so that labels have the font size."""
+        """The factor that scales drawings so that their labels have the size `font_size`."""
         return 1.0 if self.font_size is None else self.font_size / _PT_PER_INCH * _PX_PER_INCH / FONT_SIZE
 
     @property
@@ -96,8 +96,8 @@ def _figure_files(chart: Chart, size: FigureSize) -> Iterator[tuple[str, bytes]]
     scale = min(size.scale, size.width_px / width)
 
     def sized(unit: float) -> str:
-        """The drawing with its size in pixels multiplied by `unit`. Its coordinates stay the same, so that all of it is
-        scaled."""
+        """The drawing with its size in pixels multiplied by `unit`. Its coordinates stay the same, so the whole drawing
+        is scaled."""
         stated = f'width="{width * scale * unit:.2f}" height="{height * scale * unit:.2f}"'
         return f"{drawn[: found.start()]}{stated}{drawn[found.end() :]}"
 

@@ -15,7 +15,7 @@ class Opening:
     """The top of a report.
 
     heading   models, items, replies and cost
-    void      why nothing can be concluded and what to do; '' if something can be concluded
+    void      the reason why nothing can be concluded, and what to do; otherwise ''
     cautions  sentences to read before any number, the most important first
     notes     further cautions, which are folded
     findings  all findings, the most important first
@@ -33,7 +33,7 @@ class Opening:
 
     @property
     def exhibits(self) -> list[str]:
-        """The keys of the sections that show the findings. Sections of effects come first, in the order of their
+        """The keys of the sections that show the findings, in the order of the findings. Effects come before all other
         findings."""
         by_kind = sorted(self.findings, key=lambda shown: shown.finding.what != "effect")
         return [*dict.fromkeys(shown.finding.exhibit for shown in by_kind)]
@@ -41,8 +41,8 @@ class Opening:
 
 @dataclass(frozen=True)
 class FindingView:
-    """A finding as displayed: `link` has the section that shows the finding and the section's title, None if the page
-    has no such section."""
+    """A finding as displayed. `link` is the key and the title of the section that shows the finding. It is None if the
+    page has no such section."""
 
     sentence: str
     what: str
@@ -55,8 +55,8 @@ class FindingView:
 
 @dataclass(frozen=True)
 class OpeningView:
-    """The findings as displayed. `said` are always visible. `models` has all findings by model, if there are further
-    findings. `shared` are the cautions that all findings share."""
+    """The findings as displayed. `said` has the most important findings, which are always visible. If there are more
+    findings, `models` has all of them by model. `shared` has the cautions that all findings share."""
 
     said: Sequence[FindingView]
     count: int

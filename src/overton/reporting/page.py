@@ -77,9 +77,9 @@ class Report:
 
     `facts` are pairs of a label and a value, shown at the bottom: models, items, trials, date, seed, version, failures.
     `opening` has the parts that a reader needs first. `chapters` group the sections by the question that they answer,
-    and are folded; without chapters, every section is visible. `warnings` are folded into one line. `data` is embedded
-    as JSON for further computation; it may be anything that msgspec can encode (NaN becomes null). `mark` is the kind
-    of page, shown above the title.
+    and are folded. Without chapters, every section is visible. `warnings` are folded into one line. `data` is embedded
+    as JSON for further computation. `data` may be anything that msgspec can encode (NaN becomes null). `mark` is the
+    kind of page, shown above the title.
     """
 
     title: str
@@ -130,9 +130,10 @@ _SLOT = "\x00"  # occurs nowhere else in a page: text shows it as [U+0000], JSON
 
 
 def render(report: Report, *, max_bytes: int = MAX_BYTES) -> str:
-    """Render the report as one HTML document of at most `max_bytes`, unless its charts and tables alone are larger.
+    """Render the report as one HTML document of at most `max_bytes`.
 
-    Trials get the remaining space. Replies are truncated to fit, and the page says so.
+    The document is larger only if its charts and tables alone exceed `max_bytes`. Trials get the space that charts and
+    tables leave. Replies are truncated to fit, and the page says so.
     """
     return b"".join(_render_parts(report, max_bytes)).decode()
 

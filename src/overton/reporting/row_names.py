@@ -1,8 +1,8 @@
 """Replacement of a chart's row names by short marks while the chart is drawn. The names are then written into the
 drawing.
 
-To measure a character, vl-convert opens a font file of the system eight times. In a report about 107 issues this took
-half of the time. Only the widest names affect the rest of a drawing. So shorter names are not measured: each is
+For each character that vl-convert measures, it opens a system font file eight times. In a report about 107 issues this
+took half of the time. Only the widest names affect the rest of a drawing. So shorter names are not measured: each is
 replaced by a mark of a few characters.
 """
 
@@ -45,8 +45,8 @@ _MARK = "~"
 def leave_out(spec: Mapping[str, Any], font_size: float) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the specification with marks in place of some lines of row names, and the line that each mark replaces.
 
-    `font_size` is the size of the names in pixels. Only lines that are narrower than both the widest line and the axis'
-    limit are replaced, so that the rest of the drawing stays the same.
+    `font_size` is the size of the names in pixels. The widest lines are kept, and so are lines that may exceed the
+    axis' limit. Therefore the rest of the drawing stays the same.
     """
     axis = next(_row_axes(spec), None)
     if axis is None:

@@ -1,4 +1,4 @@
-"""The trials behind a finding: the trials of its model, in the condition to which the finding's number refers."""
+"""The trials behind a finding: the trials of the finding's model in the finding's condition."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _planned_items(run: Run) -> int:
 
 
 def missing_items(run: Run) -> str:
-    """The number of items that each model lacks, in words: '8 of 12 issues for new'."""
+    """The number of items that each model lacks, in words: '8 of 12 issues for gpt-4o'."""
     planned, plural = _planned_items(run), run.study.items.plural
     missing = {lane: len(items) for lane, items in run.manifest.missing.items() if items}
     short = short_names([*missing])
@@ -237,8 +237,8 @@ def _with_short_rows(table: Table, short: Mapping[str, str]) -> Table:
 
 
 def differences_in(comparison: RunComparison) -> list[Finding]:
-    """The differences between the headlines of the runs' models; empty if the models cannot be compared, or if there
-    are too many."""
+    """The differences between the headlines of the runs' models. The list is empty if the models cannot be compared, or
+    if there are too many models."""
     from overton.comparison.sections import difference_findings
 
     measured = comparison.measured
@@ -252,7 +252,7 @@ def differences_in(comparison: RunComparison) -> list[Finding]:
 
 
 def overview_table(measured: Measured) -> Table | None:
-    """The paper's table if the paper's numbers come first; otherwise the table of the study's overview."""
+    """The paper's table if the paper's numbers come first, otherwise the table of the study's overview."""
     published = _first_table(measured.summary_as_published())
     if published is not None:
         return published
@@ -326,8 +326,8 @@ def _refused_share(results: Results | None, model: str) -> str:
 
 
 def cautions_on(runs: Sequence[Run], measured: Measured, said: Sequence[Finding]) -> Iterator[Caution]:
-    """The cautions on the numbers of runs, or of a table made elsewhere if there are no runs. `said` are the findings,
-    each with only those cautions that every study shares."""
+    """The cautions on the numbers of `runs`. If `runs` is empty, the numbers come from a table that Overton did not
+    make. `said` has the findings, without cautions that are specific to a study."""
     results, analysis = measured.results, measured.analysis
     yield from cautions_of(said)
     yield from (Caution(CautionRank.CHANGED, run.changed_records) for run in runs if run.changed_records)

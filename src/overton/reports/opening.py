@@ -1,5 +1,5 @@
-"""The opening of a report on runs, or on a table made elsewhere. It has the content of a run's first screen, with all
-findings."""
+"""The opening of a report on runs, or on a table that Overton did not make. It has the content of a run's first screen,
+with all findings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def opening_of(
     """The opening of a report on the runs that are compared.
 
     `sections` has the paper's tables if the paper's numbers come first. `warnings` has further sentences on the runs.
-    `source` names a table made elsewhere.
+    `source` names the table if the report is on a table and not on runs.
     """
     from overton.reporting.opening import Opening
 
@@ -104,7 +104,7 @@ def _further_warnings(run: Run) -> Iterator[str]:
         yield f"{run.path.name} leaves out {manifest.left_out}."
     for model, unwritable in manifest.unmade.items():
         first = "; ".join(unwritable.trials[:5])
-        yield f"Records of {counted(unwritable.count, 'trials')} of {model} do not fit a table: {first}."
+        yield f"{counted(unwritable.count, 'trials')} of {model} could not be stored as table rows: {first}."
     for name, note in manifest.notes.items():
         yield f"{run.path.name}: {name} {note}."
     if manifest.spent.failed:

@@ -28,7 +28,7 @@ def position_of(study: AnyStudy) -> Position:
 
 
 def changes_of(position: Position, trials: Iterable[tuple[str, ReplayedTrial]]) -> dict[tuple[str, str], str]:
-    """Describe changes of position, by model and trial; trials are in plan order, each with its model's name.
+    """Describe changes of position, by model and trial. `trials` are in plan order, each with its model's name.
 
     If a speaker states several positions in a trial, a change means that these positions differ. If a trial has a
     single position, it is compared with the most common position on the item in the plan's first condition. This

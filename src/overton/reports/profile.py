@@ -148,7 +148,8 @@ def read_subjects(path: str | Path | None) -> Given:
 
 
 def find_shared_subjects(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> list[Subject]:
-    """Find subjects that have items of two or more studies, sorted, with the results for each item."""
+    """Find the subjects with items from two or more studies. Each subject has the results for its items. Subjects are
+    sorted by name."""
     rows: dict[str, dict[tuple[str, str, str], SubjectRow]] = defaultdict(dict)
     for subject, row in _rows_of_leading_runs(leading, given):
         key = (row.study, row.item, row.meaning)
@@ -233,8 +234,9 @@ def profile(
 
     Give a run as 'RUN#MODEL' to select one of its models. If several runs of a study contain the same model, the
     profile shows the latest run's results, and the changes over all runs. `subjects` names a table with columns item
-    and subject (and optionally study), to show which of your items are about the same subject. The subjects of sample
-    items are known. With `out` the profile is also written as a page. `level` is the confidence level of the intervals.
+    and subject (and optionally study), to show which of your items are about the same subject. Overton knows the
+    subjects of its sample items. With `out` the profile is also written as a page. `level` is the confidence level of
+    the intervals.
 
     Example: `overton.profile("runs/first", "runs/second", out="profile.html").to_json()`.
 

@@ -33,8 +33,8 @@ class ProfiledRun:
 
     @property
     def kind(self) -> str:
-        """The study whose measures the run uses. Runs of a study that labels for another study count as runs of the
-        other study."""
+        """The name of the study whose measures the run uses: the run's own study, or the study for which the
+        run's study makes labels."""
         return self.study.labels or self.study.name
 
     @property

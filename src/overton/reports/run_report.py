@@ -52,8 +52,11 @@ def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
     money = sum(filter(None, (_estimate_price(run, count) for run, count in counted)))
     price = f" and about ${money:,.2f}" if money else ""
     every = len(names) == len(askable(study.nulls))
-    which = "No null condition was asked" if every else f"These null conditions were not asked: {', '.join(names)}"
-    return f"{which}. Asking all of them would take about {calls:,} more calls{price}: overton extend RUN --null all."
+    which = "No null condition was run" if every else f"These null conditions were not run: {', '.join(names)}"
+    return (
+        f"{which}. Running all missing null conditions would take about {calls:,} more calls{price}: overton extend RUN"
+        " --null all."
+    )
 
 
 def _asked_nulls(run: Run) -> Sequence[str]:
@@ -212,8 +215,8 @@ def _tables_compared(study: AnyStudy, path: Path, table: RawTable, how: How) -> 
 
 
 def report_of(run: Run, measured: Measured, comparison: RunComparison | None = None) -> Path:
-    """Write the report of one run that was already measured, and perhaps compared. Both steps are repeated if the
-    report's choices differ from the defaults."""
+    """Write the report of one run that was already measured, and perhaps compared. If the study has its own default
+    options for reports, the run is measured and compared again."""
     from overton.reporting import write
 
     if measuring_of(measured.study).reported:

@@ -40,9 +40,9 @@ class ShownCall(msgspec.Struct, frozen=True):
     """A call as it was sent and answered.
 
     `role` is the role that the study asked ('subject', 'judge', 'search'). `speaker` distinguishes several speakers in
-    that role ('agent/1'), and `model` is the model, search engine or source of pages that answered. `reply` is the text
-    of the reply. If the call failed, it is '', and `failure` has the reason ('kind: message'). `refused` is True if the
-    endpoint flagged the reply as a refusal, `finish` is the endpoint's reason for the end of the reply, and `retrieved`
+    that role ('agent/1'). `model` is the model, search engine or source of pages that answered. `reply` is the text of
+    the reply. If the call failed, `reply` is '', and `failure` has the reason ('kind: message'). `refused` is True if
+    the endpoint flagged the reply as a refusal. `finish` is the endpoint's reason for the end of the reply. `retrieved`
     is True for search results and pages.
     """
 
@@ -60,10 +60,11 @@ class ShownCall(msgspec.Struct, frozen=True):
 class ShownTrial(msgspec.Struct, frozen=True):
     """A trial with its calls in the order in which they were made.
 
-    `model` is the measured model's name, or the study's name if its models interact; if there are several judges, the
+    `model` is the measured model's name, or the study's name if its models interact. If there are several judges, the
     judge's name follows. `read` has the parsed replies: for each record, the columns that people read first and the
-    columns with a judge's labels. `unread` lists failures and replies that could not be read, a line each. `flipped`
-    describes a change of position, if the caller requested changes. A trial that is not `finished` has no records yet.
+    columns with a judge's labels. `unread` has one line for each failed call and each reply that could not be read.
+    `flipped` describes a change of position, if the caller requested changes. A trial that is not `finished` has no
+    records yet.
     """
 
     trial: str
@@ -94,21 +95,21 @@ def show(
     sample: int | None = None,
     seed: int = 0,
 ) -> list[ShownTrial]:
-    """Show the prompts and replies of a run's trials, in plan order. This also works during the run; calls that have
-    not been made yet are left out.
+    """Show the prompts and replies of a run's trials, in plan order. This also works during the run. Calls that have
+    not been made yet are then left out.
 
     Trials are conducted again from the journal: nothing is sent, written or locked. `unread` selects trials with a
-    failed call or an unreadable reply, `refused` trials with a reply that its endpoint flagged as a refusal, and
-    `flipped` trials in which a model left its position. If several of these are set, a trial needs only one of these
-    properties. `finding` selects the trials behind a finding, by the finding's number in the analysis or its code.
-    `trials` and `models` select by the names of trials and of measured models. `sample` is the number of selected
-    trials to show, chosen at random with `seed`.
+    failed call or an unreadable reply. `refused` selects trials with a reply that its endpoint flagged as a refusal.
+    `flipped` selects trials in which a model left its position. If several of these three options are set, each
+    selected trial matches at least one of them. `finding` selects the trials behind a finding, by the finding's number
+    in the analysis or its code. `trials` and `models` select by the names of trials and of measured models. `sample` is
+    the number of selected trials to show, chosen at random with `seed`.
 
     Raises:
         InputError: no trial, model or finding has such a name, the study's records have no position, or the run's study
             is not installed here.
         RunError: `path` is not a run folder, or its journal cannot be read.
-        RunMismatch: prompts or items differ from those that the run was asked with.
+        RunMismatch: prompts or items differ from those that the run used.
     """
     run = open_run(path)
     if sample is not None and sample < 1:

@@ -59,9 +59,9 @@ class Verification:
 def verify(path: str | Path) -> Verification:
     """Conduct a run again from its journal, and compare records, estimates and report with those on disk.
 
-    No calls are made, and nothing is written into the run's folder: a copy of the folder is used, without the files
-    that are made again. A run that stopped is verified as far as it went. If a part differs, the parts that depend on
-    it are still compared.
+    No calls are made, and nothing is written into the run's folder. The check uses a copy of the folder, without the
+    files that are made again. A run that stopped is verified as far as it went. If a part differs, the parts that
+    depend on it are still compared.
 
     Raises:
         InputError: the run's study is not installed here.

@@ -36,7 +36,7 @@ def check_address(address: str, limits: FetchLimits) -> URL:
 
     Raises:
         PageSkipped: the address is not HTTP, contains credentials, has no host, or has a numeric host that is not a
-            plain IPv4 address. Also if its port is neither 80 nor 443, and its host is not allowed by name.
+            plain IPv4 address. Or its port is neither 80 nor 443, and the user has not allowed its host by name.
     """
     url = parsed_address(address)
     host, port = url.host, url.port
@@ -52,7 +52,7 @@ def check_address(address: str, limits: FetchLimits) -> URL:
 
 
 def parsed_address(address: str, base: URL | None = None) -> URL:
-    """Parse an untrusted address, and drop its fragment; with a `base`, the address is a link on that page.
+    """Parse an untrusted address, and drop its fragment. With a `base`, the address is a link on that page.
 
     Untrusted addresses are parsed only here. The result stays the same if it is written and parsed again.
 
@@ -123,9 +123,9 @@ class GuardedConnector(aiohttp.TCPConnector):
     """Opens connections only to public addresses.
 
     A name is looked up once per new connection, and the connection uses exactly the address that was checked. So a name
-    that resolves differently the next time cannot evade the check. The check takes place when the socket is made,
-    because IP addresses in a URL never pass a resolver. Before any connection is used, its remote address is checked
-    once more, even if the connection was kept alive.
+    that resolves differently the next time cannot evade the check. The check takes place when the socket is made. It
+    therefore covers URLs with an IP address, which need no lookup. Before each use of a connection, including one that
+    was kept alive, its remote address is checked once more.
     """
 
     def __init__(self, *, connections: int, resolver: AbstractResolver | None = None) -> None:

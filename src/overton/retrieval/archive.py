@@ -62,9 +62,8 @@ def query_urn(query: str) -> str:
 class Archive:
     """A run's archive, open for appending. Several archive objects of a process may have the same file open.
 
-    If a killed session left an incomplete record at the end, the record is moved into `pages.torn`. No other record
-    refers to it. Complete records survive a kill. A power failure may lose records that were appended since the archive
-    was last closed, if the system had not written them to disk yet.
+    If a killed session left an incomplete record at the end, the record is moved into `pages.torn`. Complete records
+    survive a kill. A power failure may lose records that were appended since the archive was last closed.
 
     Raises:
         RunError: the folder cannot be written to, or the archive is damaged in a way that a kill does not explain. A

@@ -55,8 +55,8 @@ class GuardedHttp:
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def get(self, url: URL, *, seconds: float, most: int, any_type: bool = False) -> Exchange:
-        """Send one request. The body is read only if the request succeeded. Unless `any_type` is set, the body must
-        also have a type that contains text.
+        """Send one request. The body is read only if the request succeeded and the body contains text. With `any_type`,
+        bodies of all types are read.
 
         A body of more than `most` bytes is truncated to `most` bytes, and marked as truncated.
 

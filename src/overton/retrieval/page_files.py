@@ -30,9 +30,9 @@ _ADDRESS = re.compile(r"[^\s\x00-\x1f\x7f]{1,4096}")
 class FolderOfPages:
     """A reader of a folder's pages, in the order of their paths. It also collects problems.
 
-    A text or HTML file is one page, whose address is `file:///` and the path in the folder. Each line of a `.jsonl`
-    file is one page, with `url` and `text`, and optionally `title` and `date` (YYYY-MM-DD). `skipped` counts other
-    files by their suffix; hidden files are ignored.
+    A text or HTML file is one page. Its address is `file:///`, followed by the path in the folder. Each line of a
+    `.jsonl` file is one page, with `url` and `text`, and optionally `title` and `date` (YYYY-MM-DD). `skipped` counts
+    other files by their suffix. Hidden files are ignored.
     """
 
     folder: Path

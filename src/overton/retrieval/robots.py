@@ -24,9 +24,9 @@ _AskSite = Callable[[URL], Awaitable[Exchange]]
 class Robots:
     """The robots.txt of each site, fetched when first needed and kept.
 
-    If a site has no such file (status 400 to 499), all its pages may be read. If the file cannot be fetched (status 500
-    to 599 or 429, time-outs, endless redirects), no page may be read (RFC 9309, section 2.3.1). `ask` fetches an
-    address, following redirects.
+    If a site has no such file (status 400 to 499, except 429), all its pages may be read. If the file cannot be fetched
+    (status 500 to 599 or 429, time-outs, endless redirects), no page may be read (RFC 9309, section 2.3.1). `ask`
+    fetches an address, following redirects.
     """
 
     def __init__(self, ask: _AskSite, agent: str) -> None:
@@ -36,7 +36,7 @@ class Robots:
         self._failed: OrderedDict[URL, None] = OrderedDict()
 
     async def check(self, url: URL) -> float:
-        """Return the delay in seconds that the site asks for between requests, limited to 10; 0 if it asks for none.
+        """Return the seconds to wait between requests, as the site asks: 0 by default, and at most 10.
 
         Raises:
             PageSkipped: the site does not allow this page to be read, or does not answer.

@@ -41,8 +41,8 @@ class Answer:
 
 
 class SearchClient:
-    """A client of a search service. `name` is the spec, by which errors refer to the service. No error, log or repr
-    contains a key.
+    """A client of a search service. Errors refer to the service by `name`, its spec. No error, log or repr contains a
+    key.
 
     Redirects are not followed, cookies are not kept, and no proxy or credentials are taken from the environment.
     """

@@ -51,10 +51,10 @@ def open_search(
     """Open the search engine that a spec names. No queries are made yet.
 
     Specs are `starter`, `index/DIR`, `archive/RUN`, `serper`, `brave` and `searxng/http://HOST:PORT`. Only a `resumed`
-    run may still use `google`. All take the arguments `top` (hits per query, 1 to 100; by default 20, but 3 for the
-    starter pages and all hits for an archive) and `connections`. Services also take `timeout` (seconds) and `base_url`.
-    The keyword `top` applies if the arguments have no `top`. Without `need_key`, a missing key does not raise an error
-    yet.
+    run may still use `google`. All take the arguments `connections` and `top` (hits per query, 1 to 100). By default,
+    `top` is 3 for `starter`, 100 for `archive/RUN`, and 20 for all others. Services also take `timeout` (seconds), and
+    all services except `searxng` take `base_url`. The keyword `top` applies if the arguments have no `top`. Without
+    `need_key`, a missing key does not raise an error yet.
 
     Raises:
         InputError: the spec or its arguments are wrong, a key or a folder is missing, or new runs may not use the
@@ -112,8 +112,8 @@ def _as_model(answerer: SearchAnswerer | PageAnswerer, connections: int, spec: _
 def reach_of(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:
     """The addresses and folders that a search engine or a source of pages may reach because the user named them.
 
-    A search service's usual address with its usual key is not included. Nor are ordinary web pages, because their
-    addresses are guarded. Nothing is opened, and no key is read.
+    A search service's usual address with its usual key is not included. Ordinary web pages are not included either.
+    Nothing is opened, and no key is read.
 
     Raises:
         InputError: the spec or its arguments are wrong.
@@ -132,7 +132,7 @@ def reach_of(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]
 
 def pages_for(search: str) -> str:
     """The spec of the source of pages that belongs to a search engine. It is the same spec if the engine searches a
-    collection or an archive; otherwise it is 'web'.
+    collection or an archive. Otherwise it is 'web'.
 
     Raises:
         InputError: there is no such search engine.

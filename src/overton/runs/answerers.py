@@ -135,7 +135,7 @@ def entry_of(request: ModelRequest, model: Model, *, batched: bool = False) -> M
 
 
 def recorded_model(entry: ModelEntry, answerer: Answerer | None = None) -> Model:
-    """Make a model from its manifest entry. Without an `answerer`, the model cannot answer; replays need no answers."""
+    """Make a model from its manifest entry. Without an `answerer`, as in replays, the model cannot answer."""
     return Model(
         answerer=answerer or AbsentAnswerer(entry.name, entry.identity, entry.holds_form),
         settings=entry.settings,
@@ -264,10 +264,9 @@ def why_no_probabilities(reasons: bool, has_any: bool) -> str:
 def with_defaults(settings: Settings, spec: str, role: Role, seed: int, *, reasons: bool, most: int) -> Settings:
     """Add default settings. They limit the output, make local models reproducible and fix the temperature of judges.
 
-    `most` is the maximum number of output tokens for a model that neither reasons nor runs on this machine; 0 if the
-    study does not say. Every model gets at least the role's `least_tokens`, which a complete reply needs. Judges have
-    temperature 0. Limits and temperature do not apply to simulated models, which need no tokens and depend on their
-    seed alone.
+    `most` is the study's limit on output tokens, 0 for none. It applies to models that run elsewhere and do not reason.
+    Every limit is at least the role's `least_tokens`, which a complete reply needs. Judges have temperature 0.
+    Simulated models get neither `least_tokens` nor a temperature.
     """
     parsed = parse_spec(spec)
     runs_here, simulated = parsed.runs_here, parsed.provider == "simulated"

@@ -45,7 +45,7 @@ def digests_of(run: Run) -> RunDigests:
 
 
 def is_as_finished(run: Run) -> bool:
-    """Whether a run has finished, and neither its folder nor its code, prompts and plan have changed since."""
+    """Whether a run has finished, and its folder, code, prompts and plan are unchanged since then."""
     known = run.manifest.digests
     if not run.finished or known is None or not known.source:
         return False

@@ -34,10 +34,10 @@ class ModelPlan(msgspec.Struct, frozen=True):
     If the number of calls depends on the answers, `calls` and the token counts are for the shortest possible course of
     each trial, and `calls_at_most` is for the longest. Tokens are estimated from bytes. `cost` assumes the shortest
     course and answers of the expected length. `cost_at_most` assumes the longest course and every allowed output token.
-    Both costs are in US dollars, None if the price is unknown. `cost_in_batches` and `cost_in_batches_at_most` are
-    these two costs at the batch price, None if the model takes no batches. `retrieves` is True for searches and pages,
-    which take no tokens and have no known price. Repeated searches and pages count each time, although a run requests
-    each only once.
+    Both costs are in US dollars, None if the price is unknown. `cost_in_batches` and `cost_in_batches_at_most` are the
+    same costs at the batch price, None if the model takes no batches. `retrieves` is True for searches and pages, which
+    take no tokens and have no known price. Repeated searches and pages count each time, although a run requests each
+    only once.
     """
 
     model: str
@@ -101,10 +101,10 @@ class Plan(msgspec.Struct, frozen=True):
     """The plan of a run: items, trials per model pipeline, and the minimum and maximum number of calls to each model.
 
     `nulls` are the null conditions that the options choose, each with its own calls and cost. All other numbers of the
-    plan include these calls, although null conditions are not part of the published design. If there are system
-    prompts, `systems` has the part of the plan for each, and the part without one.
+    plan include these calls. `systems` has the part of the plan for each system prompt, and for trials without one. It
+    is empty if there are no system prompts.
 
-    Costs include models only; they are None if a price is unknown. Costs with batches use the usual price for models
+    Costs include models only. They are None if a price is unknown. Costs with batches use the usual price for models
     that take no batches. `batches_in_turn` is the maximum number of batches that are sent one after another, because
     each turn of a conversation waits for the previous turn. `hours_in_batches` is the time that providers may take for
     these batches, 0 if no model takes batches. `prices_as_of` is the earliest date (ISO) of the prices used, '' if no
@@ -313,8 +313,8 @@ class _CallTotals:
 
 @dataclass
 class CallCount:
-    """Totals of calls, by the name under which a model or service is called. `own` has the calls of each pipeline, and
-    `shared` the calls that are made once for all pipelines."""
+    """Totals of calls to each model or service, by name. `own` has the calls of each pipeline. `shared` has the calls
+    that are made once for all pipelines."""
 
     own: defaultdict[str, _CallTotals] = field(default_factory=lambda: defaultdict(_CallTotals))
     shared: defaultdict[str, _CallTotals] = field(default_factory=lambda: defaultdict(_CallTotals))
@@ -380,7 +380,8 @@ class _CannedReplies:
         self.course.steps.add(frozenset(self._steps.items()))
 
     async def reply_to(self, questions: Sequence[Question]) -> Sequence[Reply]:
-        """Return the replies to parallel questions. For each name, these questions count as one step."""
+        """Return the replies to parallel questions. Parallel questions to the same name count as one step of a
+        sequence."""
         named = [seat_name(self._names, question.role, question.speaker or question.role) for question in questions]
         self._steps.update({*named})
         return [self._count(name, question) for name, question in zip(named, questions, strict=True)]
@@ -411,8 +412,8 @@ def _count_bytes(text: str) -> int:
 
 
 async def count_calls(study: AnyStudy, trials: Sequence[Trial], number: int) -> CallCount:
-    """Count the calls of one pipeline's `trials`. `number` is the index of the canned replies among those of the
-    study."""
+    """Count the calls of one pipeline's `trials`. The study has several sets of canned replies, and `number` is the
+    index of the set to use."""
     replies = _CannedReplies((study.replies() or (_first_choice,))[number], study.retrieval, set())
     await _conduct_all(study, _group_alike(trials), replies)
     return replies.course

@@ -19,8 +19,8 @@ T = TypeVar("T")
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run asynchronous work to its end on a fast event loop (uvloop if available).
 
-    If a loop is already running (a notebook's), the work runs in a separate thread. An interrupt of the caller then
-    cancels the work's task, and the wait continues until the work has ended.
+    If a loop is already running, as in a notebook, the work runs in a separate thread. If the caller is interrupted,
+    the work's task is cancelled, and the caller still waits until the work has ended.
     """
     if not _is_loop_running():
         return _run_on_fast_loop(work)
@@ -90,9 +90,9 @@ def _run_on_fast_loop(work: Coroutine[Any, Any, T]) -> T:
 def few_collections() -> Iterator[None]:
     """Collect garbage cycles rarely while the block runs.
 
-    Each full garbage collection walks through all imported objects, which takes a fifth of a fast run's time. A run's
-    own objects are freed without full collections. If the caller has already frozen objects, they stay frozen and no
-    others are frozen.
+    Each full garbage collection walks through all imported objects, which takes a fifth of a fast run's time. So these
+    objects are excluded from collection (`gc.freeze`), unless the caller has already excluded some objects. A run's own
+    objects are freed without full collections.
     """
     thresholds, theirs = gc.get_threshold(), gc.get_freeze_count()
     if not theirs:

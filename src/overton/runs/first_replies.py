@@ -1,7 +1,7 @@
 """Checks of a run's first replies before the other calls are made. Overton checks each model's replies, and each
-judge's reply about a control text. Before any other call, a judge labels a control text of its study with the study's
-own prompt. This request is one of the run's calls: it is paced, paid for, counted and journaled, so later sessions do
-not send it again. The manifest stores the counts for later sessions.
+judge's reply about a control text, whose label is known. Before any other call, a judge labels a control text of its
+study with the study's own prompt. This request is one of the run's calls: it is paced, paid for, counted and journaled,
+so later sessions do not send it again. The manifest stores the counts of readable replies for later sessions.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def _decision(counts: Mapping[str, ReadCount], name: str) -> str:
 
 
 async def try_judges(run: Run, lanes: Sequence[Lane], dispatcher: Dispatcher) -> None:
-    """Have each judge that has not passed the check label a control text. Repeat this until a new reply arrives or a
-    reply can be read.
+    """Have each judge that has not passed the check label a control text.
 
-    Unreadable replies of earlier sessions are ignored, because the judge may answer differently now.
+    If a judge's replies in earlier sessions could not be read, Overton sends new requests, because the judge may answer
+    differently now.
 
     Raises:
         UnreadReplies: a judge's replies cannot be read.
@@ -89,7 +89,7 @@ def _judges(role: str, lanes: Sequence[Lane]) -> Iterator[Seat]:
 
 
 def control_of(study: AnyStudy) -> JudgedControl | None:
-    """The control text that a study's judge labels before other calls are made; None if there is no such judge or
+    """The control text that a study's judge labels before other calls are made. None if the study has no such judge or
     control text."""
     found = first_control(study)
     return None if found is None else JudgedControl(*found)

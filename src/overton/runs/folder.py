@@ -39,9 +39,9 @@ FORMAT = 2
 class ModelEntry(msgspec.Struct, frozen=True):
     """A model of a run, as requested and as found.
 
-    `name` is the key by which records, tables and messages refer to the model: the user's name for it, or else its
-    public spec. `spec` may contain a path of this machine, which `resume` needs; it is stored only in the manifest. Two
-    entries can make the same call only if they have the same `identity`. `unsure` is True if the temperature is a
+    `name` is the model's name in records, tables and messages: the user's name for it, or otherwise its public spec.
+    `spec` may contain a path of this machine, which `resume` needs. `spec` is stored only in the manifest. Two entries
+    can make the same call only if they have the same `identity`. `unsure` is True if the temperature is a
     default that the endpoint may refuse. `not_sent` names settings that the study wanted but the endpoint refused. They
     are not in `settings`. `batched` is True if calls are sent in batches.
     """
@@ -112,8 +112,8 @@ class Shard(msgspec.Struct, frozen=True):
 
 
 class RunDigests(msgspec.Struct, frozen=True):
-    """Digests of everything on which a finished run depends, and of its results. If no digest has changed, there is
-    nothing left to do.
+    """Digests of everything on which a finished run depends, and of its results. If no digest has changed, the results
+    still hold.
 
     `plan` is the digest of the manifest's keys that define the run's calls, and `prompts` the digest of the installed
     texts. `source` is the digest of the code that conducts trials and makes records. The other digests are of files.
@@ -154,19 +154,22 @@ UNSELECTED = "{} of {} items"
 class Manifest(msgspec.Struct, omit_defaults=False):
     """`manifest.json` of a run.
 
-    `models` maps each role to its models; each model of the study's first role has its own pipeline. `prompts` and
+    `models` maps each role to its models. Each model of the study's first role has its own pipeline. `prompts` and
     `items` are digests. `status` is 'running' (also after a kill), 'finished' or 'stopped'. `stopped` has the reason
-    why the run stopped, and `reached` the limit that it reached, if any. `notes` are remarks on models (such as on
-    their bills), by name. `missing` names, for each pipeline, the items that were left out of the records because they
-    are incomplete. `unmade` names, for each pipeline, the trials whose records could not be made. `dataset` is the
-    format of the items that the run made, 0 if it made no items. `out` is the number of calls in batches that were
-    still in progress when the last session ended. `shard` says which part of a split run this is. `precision` is the
-    target precision, and `precise` the last decision on each pipeline. `batch_refused` is True if a provider refused a
-    batch. The batch is created again only on request. `digests` are present once the run has finished. `as_published`
-    has the options that the flag of that name set when the run started. It is absent without the flag. `replaced` names
-    the texts, stored in `prompts.json`, with which the run replaced the study's own. It is absent if no text was
-    replaced. `first_replies` has the counts of first replies that could be read; older runs lack it and are not
-    checked.
+    why the run stopped. `reached` is the limit that the run reached, '' for none. `notes` are remarks on models (such
+    as on their bills), by name. `missing` names, for each pipeline, the items that were left out of the records because
+    they are incomplete. `unmade` names, for each pipeline, the trials whose records could not be made.
+
+    `dataset` is the format of the items that the run made, 0 if it made no items. `out` is the number of calls in
+    batches that were still in progress when the last session ended. `shard` says which part of a split run this is.
+    `precision` is the target precision, and `precise` has the last decision on each pipeline. `batch_refused` is True
+    if a provider refused a batch. The batch is created again only on request. `digests` are present once the run has
+    finished.
+
+    `as_published` has the options that the flag `--as-published` set when the run started. It is absent without the
+    flag. `replaced` names the texts with which the run replaced the study's own. The texts are stored in
+    `prompts.json`. `replaced` is absent if no text was replaced. `first_replies` has the counts of first replies that
+    could be read. Older runs lack it, and their first replies are not checked.
     """
 
     study: str
@@ -249,12 +252,14 @@ def _check_formats(path: Path, text: bytes) -> _ManifestHead:
     head = _decode_content(path, text, _decode_head)
     if head.format not in (None, FORMAT):
         raise UnreadableRun(
-            f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this one reads {FORMAT}"
+            f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this version reads"
+            f" format {FORMAT}"
         )
     if head.dataset not in (0, DATASET_FORMAT):
         what = f"its dataset has format {head.dataset}"
         raise UnreadableRun(
-            f"{path}: {what}, of another version of Overton ({head.overton}); this one reads {DATASET_FORMAT}"
+            f"{path}: {what}, of another version of Overton ({head.overton}); this version reads format"
+            f" {DATASET_FORMAT}"
         )
     return head
 
@@ -332,7 +337,7 @@ def create_folder(
     texts: Mapping[str, str] | None = None,
     files: Mapping[str, str] | None = None,
 ) -> None:
-    """Make a new run folder; `texts` are the texts that replace the study's own, and `files` are further files by name.
+    """Make a new run folder. `texts` replace the study's own texts, and `files` has further files by name.
 
     Raises:
         RunExists: something already exists there.
@@ -373,11 +378,11 @@ def read_manifest(run: Path) -> Manifest:
 
 
 def options_that_fit(run: Path, study: AnyStudy, manifest: Manifest) -> Any:
-    """Read the study's options from a manifest. Refuse a manifest that cannot be that of a run of the study.
+    """Read the study's options from a manifest. Refuse a manifest that no run of the study can have.
 
     Raises:
-        RunError: a role has too few or too many models or services, or the options are not the study's or contradict
-            the models.
+        RunError: a role has too few or too many models or services. Or the options are invalid, or contradict the
+            models.
     """
     place = str(run / FILE)
     for role in study.role_names:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def read_items(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Any]:
     """Read the items at `path`, or the study's sample items if `path` is None.
 
-    `study` is a study or its name. `reading` has values for the fields of the study's `Items.reading`; files are given
-    by their paths.
+    `study` is a study or its name. `reading` has values for the study's options for reading items (`Items.reading`).
+    Files are given by their paths.
 
     Raises:
         InputError: the items have problems, or an option is unknown. The error lists every problem in every file, with
@@ -43,8 +43,8 @@ def read_items(study: AnyStudy | str, path: str | Path | Traversable | None = No
 
 
 class StoredItems(NamedTuple):
-    """The items of a run. `options` has the study's options that follow from how the items were read. `reading` has the
-    remaining options for reading."""
+    """The items of a run, and the options for reading items. `options` has the options with values from the run's
+    manifest, and `reading` has all others."""
 
     items: Sequence[Any]
     options: Mapping[str, Any]
@@ -53,8 +53,8 @@ class StoredItems(NamedTuple):
 
 def items_of_run(study: AnyStudy, path: Any, reading: Mapping[str, Any]) -> StoredItems | None:
     """Return a run's items if `path` is the unchanged file of items in the folder of a run of this study. Return None
-    for any other file, or if `reading` has names that are not options of the study. If an option in `reading` names the
-    run's manifest, take its value from the manifest.
+    for any other file, or if `reading` has names that are not options of the study. If an option in `reading` has the
+    path of the run's manifest as its value, the value in the manifest is used.
 
     Raises:
         RunError: the run's folder cannot be read.
@@ -102,7 +102,7 @@ def check_items(
 def write_items(
     study: AnyStudy | str, items: Sequence[msgspec.Struct], path: str | Path, *, replace: bool = False
 ) -> Path:
-    """Write items to a '.jsonl' file, or as the study's dataset into a folder; return the file. If writing fails, no
+    """Write items to a '.jsonl' file, or as the study's dataset into a folder. Return the file. If writing fails, no
     file remains.
 
     Raises:

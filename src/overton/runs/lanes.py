@@ -37,8 +37,8 @@ from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY, newer_columns
 
 
 def lanes_of(run: Run, models: Mapping[str, Sequence[Model]] | None) -> list[Lane]:
-    """Make the pipelines: one per model of the study's first role, or a single one if models interact. Other roles
-    serve all pipelines.
+    """Make the pipelines: one per model of the study's first role, or a single one if models interact. Models and
+    services of other roles serve all pipelines.
 
     With several judges, each judge has its own copy of these pipelines. The copies share all calls except calls to
     judges.

@@ -1,5 +1,5 @@
-"""Runs that stop at a target precision. Each of their pipelines conducts balanced blocks of trials, and decides after
-each round which blocks to add."""
+"""Runs that stop at a target precision. Each model pipeline conducts balanced blocks of trials in rounds. After each
+round, Overton decides which blocks to add."""
 
 from __future__ import annotations
 
@@ -93,8 +93,7 @@ def check_one_judge(study: AnyStudy, wanted: Mapping[str, Sequence[Any]]) -> Non
 
 
 def design_of(experiment: Experiment, wanted: PrecisionTarget, lanes: int) -> StoppingPlan:
-    """The design from which each pipeline chooses blocks. Calls are divided evenly among the pipelines, whose number is
-    `lanes`.
+    """The design from which each pipeline chooses blocks. Calls are divided evenly among `lanes` pipelines.
 
     Raises:
         InputError: see `check_wanted`. Also if fewer calls are allowed than the first round takes.

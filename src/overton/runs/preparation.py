@@ -109,7 +109,7 @@ def _check_record(study: AnyStudy) -> None:
 
 
 def open_again(run: Run, added: Requests, trust: Trust) -> dict[str, list[Model]]:
-    """Open the models and services of an existing run, and then the `added` ones. No calls are made.
+    """Open the models and services of an existing run and the `added` ones. No calls are made.
 
     Raises:
         InputError: the folder names an address, key or file that this machine has never used and that `trust` does not
@@ -175,10 +175,10 @@ def _open_models(experiment: Experiment, wanted: Requests, *, resumed: bool = Fa
 def reached_elsewhere(
     entries: Mapping[str, Sequence[ModelEntry]], elsewhere: Sequence[ModelRequest]
 ) -> dict[str, list[ModelEntry]]:
-    """A run's models by role. Models named in these requests are now reached in the requested way.
+    """A run's models by role. If a request names a model, the model has the request's spec and arguments from now on.
 
-    If a request leaves an argument out, the argument stays the same, provided that it applies to the new way. When the
-    model is opened, Overton checks that it has not changed.
+    Earlier arguments that the request leaves out are kept if the new spec accepts them. When the model is opened,
+    Overton checks that it is still the same model.
 
     Raises:
         InputError: the run has no such model.

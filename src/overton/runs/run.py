@@ -50,11 +50,10 @@ _MOST_NAMED = 20
 class Run:
     """A run folder: its manifest, study, items and records. No method makes calls.
 
-    `Run(path)` reads the manifest at once, and everything else when it is first needed. A session with this object
-    keeps the manifest up to date; a session in another process does not.
+    `Run(path)` reads the manifest at once, and everything else when it is first needed. If the run continues with this
+    object, `manifest` is kept up to date. If another process continues the run, `manifest` does not change.
 
-    `study` is used instead of the installed study of that name. `held_session` is True if a session was held with this
-    object.
+    `study` replaces the installed study of the same name. `held_session` is True if this object has run a session.
 
     Raises:
         RunError: `path` is not a run folder, was made by an incompatible version, or is damaged.
@@ -311,8 +310,8 @@ def check_unchanged(run: Run) -> None:
 
 
 def open_journal(run: Run, *, retry_failed: bool = False) -> Journal:
-    """Open and lock the run's journal. It must be the one that the manifest records; before the first session, it is
-    new.
+    """Open and lock the run's journal. It must be the journal that the manifest records. Before the first session, the
+    journal is new.
 
     Raises:
         RunLocked: another process is using the run.
@@ -324,7 +323,7 @@ def open_journal(run: Run, *, retry_failed: bool = False) -> Journal:
 
 
 def spent_so_far(run: Run, journal: Journal) -> Spent:
-    """The spending of earlier sessions or, if the last session was killed, an upper bound."""
+    """The spending of earlier sessions. If the last session was killed, the amounts are upper bounds."""
     known, mark = run.manifest.spent, journal.mark
     if journal.left is not None:
         requests, cost = max(known.requests, journal.left.requests), max(known.cost, journal.left.cost)

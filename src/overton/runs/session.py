@@ -67,9 +67,9 @@ def run_session(
 ) -> None:
     """Run to the end, or until the run stops, and update the run's manifest.
 
-    Without `models`, all calls are recalled from the journal. With or without `models`, the records of complete items
-    are written. If the study makes items, the dataset is written, too. A stop by a limit or Ctrl-C raises no error; it
-    is noted in the manifest's status.
+    Without `models`, all calls are recalled from the journal. The records of complete items are always written. If the
+    study makes items, the dataset is written, too. A stop by a limit or Ctrl-C raises no error. It is noted in the
+    manifest's status.
 
     Raises:
         OvertonError: the run cannot continue, for example because a key was refused. Records are still written.

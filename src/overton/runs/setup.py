@@ -242,9 +242,9 @@ def chosen_options(
     reading: Mapping[str, Any],
     stored: Mapping[str, Any] | None = None,
 ) -> StudyOptions:
-    """Read the study's options. An option that is None counts as not given. Some options may follow from the models and
-    from how items are read. If `stored` items come from a run, the options with which the run read them apply, unless
-    `reading` has other values.
+    """Read the study's options. An option that is None counts as not given. Some options follow from the models, or
+    from the options for reading items (`reading`). If the items come from a run, `stored` has the run's options for
+    reading items. Values in `reading` take precedence over those in `stored`.
 
     Raises:
         InputError: options are unknown, or no trials can be made from them.

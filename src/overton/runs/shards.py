@@ -1,7 +1,7 @@
 """A run split into shards, and shards merged into a run.
 
-Every shard is a run folder with all items, models and options of the run. So it conducts its trials exactly as the
-whole run would. Shards differ only in their trials.
+Every shard is a run folder with all items, models and options of the run. Shards differ only in their trials. Each
+trial is conducted exactly as in the whole run.
 """
 
 from __future__ import annotations
@@ -423,14 +423,14 @@ def merge(shards: Sequence[str | Path], out: str | Path, *, unfinished: bool = F
     """Merge all shards of one split into one run in the new folder `out`. The shards are not changed, and no calls are
     made.
 
-    The run's journal contains the shards' journals and replays completely. The records are the same as those of a run
-    that was not split. With `unfinished`, shards may be missing or unfinished, and `resume` makes the remaining calls.
+    The run's journal combines the shards' journals. The records are the same as those of a run that was not split. With
+    `unfinished`, shards may be missing or unfinished, and `resume` makes the remaining calls.
 
     Raises:
         InputError: shards come from different splits, overlap, are missing or have not finished. The message lists each
             such shard with the reason.
         RunError: a folder is not a run, its journal is damaged, or another process is working on it.
-        RunMismatch: the shards' journals do not replay.
+        RunMismatch: the run cannot be replayed from the shards' journals.
     """
     paths, out = [Path(shard) for shard in shards], Path(out)
     if not paths:

@@ -69,20 +69,20 @@ def run(
     watch: Watch | None = None,
     **options: Any,
 ) -> Run:
-    """Run a study in a new folder; a study that makes items also writes its dataset there.
+    """Run a study in a new folder. A study that makes items also writes its dataset there.
 
     Example: `overton.run("STUDY", models=["openai/gpt-4o"], judge="openai/gpt-4o-mini", trials=15)`.
 
     `models` are the measured models, as 'provider/name' or, with a name of your choice, 'NAME=provider/name'. The keys
-    of `model_args` and `prices` are these names. `items` is a path that the study can read, or items, or None for the
-    bundled sample items; `only` selects items by id. `out` defaults to a folder below `runs/` named by study and time.
-    `price_list` is a TOML file of prices (docs/price.md), which take precedence over Overton's own prices. `prompts` is
-    a folder with texts that replace the study's own texts (docs/recipes.md), or a mapping from names to texts. With
-    `batch`, requests to all models that take batches are sent in batches, at the provider's discount. The run stops
-    before it exceeds `max_cost` (US dollars) or `max_calls` (requests, retries included).
+    of `model_args` and `prices` are these names. `items` is a path that the study can read, a list of items, or None
+    for the bundled sample items. `only` selects items by id. `out` defaults to a folder below `runs/` named by study
+    and time. `price_list` is a TOML file of prices (docs/price.md), which take precedence over Overton's own prices.
+    `prompts` is a folder with texts that replace the study's own texts (docs/recipes.md), or a mapping from names to
+    texts. With `batch`, requests to all models that take batches are sent in batches, at the provider's discount. The
+    run stops before it exceeds `max_cost` (US dollars) or `max_calls` (requests, retries included).
 
     `precision` has target half-widths by measure, as in `{"share": 0.1}`. The run then proceeds in rounds, and adds
-    trials only where an interval is still too wide; `trials` is the maximum. `at_most_calls` is the number of calls to
+    trials only where an interval is still too wide. `trials` is the maximum. `at_most_calls` is the number of calls to
     allocate in rounds, with an equal part for each model. Without `precision`, each round adds the trials that narrow
     the headline's interval most. docs/price.md explains the method and how reliable its intervals are.
 
@@ -91,9 +91,9 @@ def run(
 
     `watch` is called several times per second with a `Progress`. Without `watch`, the progress is shown in notebooks.
 
-    `options` are keywords. They are the study's options, its options for reading items, and the study's own word for
-    `items`. Further roles are keywords, too (`judge="..."`), or are given by role in `others`. `source_args` are
-    arguments of the roles that search and read pages.
+    `options` are keywords: the study's options, its options for reading items, and its own word in place of `items`
+    (such as `issues`). Models for further roles are also given as keywords (`judge="..."`), or by role in `others`.
+    `source_args` are arguments of the roles that search and read pages.
 
     Raises:
         InputError: something is wrong with the arguments. No request was sent.
@@ -170,20 +170,20 @@ def resume(
 ) -> Run:
     """Resume a run. Earlier calls are answered from its journal, and limits count over all sessions.
 
-    `models` names models of the run that are reached in a different way from now on. `model_args` has changes to their
-    arguments. For example, a model that started as 'gguf:/path/model.gguf' can be named as 'ray/gguf:/path/model.gguf'.
-    The models themselves stay the same.
+    `models` has new specs for models of the run, which must stay the same models. For example, a model that started as
+    'gguf:/path/model.gguf' can continue as 'ray/gguf:/path/model.gguf'. `model_args` has changes to the arguments of
+    these models.
 
-    Results of finished batches are read. `batch` says whether the remaining calls are sent in batches; None means as
-    before.
+    Results of finished batches are read. `batch` says whether the remaining calls are sent in batches. With None, calls
+    are sent as in the last session.
 
     If the run stopped because too few of a model's first replies could be read, the model's next replies are checked.
     With `anyway` the run continues without this check.
 
     A run folder may come from somebody else. It may name an address, a variable with a key or a file of weights that no
-    run started on this machine has used. Then nothing is sent until you confirm this, once per run. To confirm, pass
-    `trust=True`, or a function `confirm`, which is called with the folder and a sentence for each such thing. A known
-    provider's own settings need no confirmation.
+    run started on this machine has used. Nothing is then sent until you confirm that the run may use them, once per
+    run. To confirm, pass `trust=True`, or a function `confirm`. The function gets the folder, and a sentence for each
+    address, key or file. A known provider's own settings need no confirmation.
 
     Raises:
         InputError: the run would use an address, key or file that is not confirmed. The message names hosts and
@@ -238,10 +238,10 @@ def extend(
 ) -> Run:
     """Add models, trials or conditions to a run.
 
-    `options` are the options that the study allows to grow. They replace the run's values; options that take several
-    values (conditions, templates) are added to the run's values. If a study may have several judges, add judges by the
-    role's word, as in `judge="openai/gpt-4o"`. Existing answers are kept. `anyway`, `trust` and `confirm` are those of
-    `resume`.
+    `options` are options of the study that can be extended. A new value replaces the run's value. If an option takes
+    several values (conditions, templates), the new values are added to the run's values. If a study may have several
+    judges, add judges as in `judge="openai/gpt-4o"`. Existing answers are kept. `anyway`, `trust` and `confirm` are
+    those of `resume`.
 
     Raises:
         InputError: nothing would be added, trials would be removed, or a model is already in the run. See also

@@ -1,8 +1,8 @@
 """`study.toml` of a run's folder: the configuration file that repeats the run.
 
 The file contains no API keys and no absolute paths. The files that it names are in the run's folder, except models,
-collections of pages and lists of servers. If the user gave one of these by a relative path, `study.toml` has its path
-relative to the run's folder. Otherwise, `study.toml` has only the name.
+collections of pages and lists of servers. If the user gave a relative path to a model, collection or list, the file has
+the path from the run's folder. If the user gave an absolute path, the file has only the last part of the path.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def probe_call(seat: Seat) -> Call:
 
 
 def refusal(failure: Failure) -> Reply | None:
-    """The reply that represents a refusal of the temperature; None if the request was rejected for another reason."""
+    """The reply that represents a refusal of the temperature, None if the request was rejected for another reason."""
     if failure.kind in OVERLOAD or not _TEMPERATURE_REFUSAL.search(failure.message):
         return None
     return Reply(failure.message, finish=REFUSED, usage=Usage(0, 0))
@@ -56,7 +56,8 @@ def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
 
 
 async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], dispatcher: Dispatcher) -> None:
-    """Find out for each `unsure` judge whether its endpoint accepts a temperature, and update seats and manifest.
+    """Find out for each `unsure` judge whether its endpoint accepts a temperature. Apply the result to later calls and
+    to the manifest.
 
     Raises:
         Stopped: a judge did not answer, or the run is stopping.
@@ -92,7 +93,7 @@ class _Probe:
 
     @property
     def call(self) -> Call:
-        """Make the call. It is never put into a batch, needs no features of judges, and its reply is not parsed."""
+        """The call of the probe. It is never sent in a batch, and its reply is not parsed."""
         return probe_call(replace(self.seat, batched=False, judges=False, sample=None))
 
     def settle(self, manifest: Manifest, found: Reply) -> None:

@@ -1,4 +1,4 @@
-"""Confirmation by the user of addresses, keys and files that a run folder or a configuration file would reach.
+"""The user's confirmation of the addresses, keys and files that a run folder or a configuration file would reach.
 
 Confirmations are stored in the user's own settings. If they were stored in the run folder or next to the configuration
 file, whoever made that folder or file could forge them.
@@ -96,17 +96,18 @@ as 'NAME would send the content of ...'."""
 
 @dataclass(frozen=True)
 class Trust:
-    """The way in which a user confirms what a folder or file would reach: in advance (`given`), or when asked."""
+    """The way in which a user confirms what a folder or file would reach: in advance (`given`), or when asked
+    (`confirm`)."""
 
     given: bool = False
     confirm: Confirm | None = None
 
 
 def check_trusted(study: AnyStudy, run: Path, wanted: Requests, trust: Trust) -> None:
-    """Ask for confirmation of everything that a run would reach, unless this machine has used it or it was confirmed
-    for the run.
+    """Ask the user to confirm all new addresses, keys and files that a run would reach. They are new if this machine
+    has not used them, and they were not confirmed for the run.
 
-    This happens before any key is read, file opened or connection made.
+    The user is asked before any key is read, any file is opened, or any connection is made.
 
     Raises:
         InputError: a model or its arguments are invalid, or something is not confirmed. The message says what the run
@@ -166,7 +167,8 @@ def _try_to_note(reached: Mapping[Reach, Sequence[str]], run: Path | None, other
 
 
 def reach_of_requests(study: AnyStudy, wanted: Requests) -> dict[Reach, list[str]]:
-    """Everything that the requested models and services would reach, with the names of those that reach it.
+    """The addresses, keys and files that the requested models and services would reach. Each comes with the names of
+    the models and services that reach it.
 
     Raises:
         InputError: all problems with the names and arguments.

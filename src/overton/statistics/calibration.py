@@ -1,26 +1,26 @@
 """A test of whether a model's token probabilities equal the proportions of its answers to the same prompts.
 
 At prompt j the model gave an option the probability p_j, and x_j of n_j single answers chose it. Cox's line (1958,
-Biometrika 45:562)
+Biometrika 45:562) is
 
     logit P(option at j) = a + b logit p_j
 
-has a = 0 and b = 1 if probabilities equal proportions. The calibration slope b is below 1 if the model is
-overconfident. The line is fitted to the answers with a normal prior of standard deviation 1 around agreement. The prior
-carries as much information as a few answers, and keeps the line finite if all answers are the same. Standard errors are
-the larger of two: the binomial one, and a cluster-robust one with prompts as clusters (Liang and Zeger 1986). Limits
-use Student's t. Differences are on the scale of proportions.
+In Cox's line, a = 0 and b = 1 if probabilities equal proportions. The calibration slope b is below 1 if the model is
+overconfident. The line is fitted with a normal prior of standard deviation 1 around a = 0 and b = 1. The prior carries
+as much information as a few answers, and keeps the line finite if all answers are the same. Standard errors are
+binomial, or cluster-robust with prompts as clusters (Liang and Zeger 1986), whichever is larger. Limits use Student's
+t. Differences are on the scale of proportions.
 
 A line cannot represent differences that cancel out between prompts or are not monotone. So each prompt's squared
-difference d^2 is estimated as well, without the part that is due to chance. With d = q - p, where q is the true
-proportion of answers,
+difference d^2 is estimated as well, without the part that is due to chance. Let d = q - p, where q is the true
+proportion of answers at a prompt. Then, for n >= 2,
 
     E[x (x - 1) / (n (n - 1)) - 2 p x / n + p^2] = d^2
 
-for n >= 2. One answer at each prompt does not determine d^2. For several options, half the sum of d^2 over options is
-used instead. If probability merely moves from one option to another, this is the square of the moved probability. The
-mean over prompts weights each prompt by the standard deviation of one answer. Otherwise prompts with a nearly certain
-answer would hide differences at other prompts.
+Prompts with a single answer do not determine d^2. For several options, half the sum of d^2 over options replaces d^2.
+If probability merely moves from one option to another, this half-sum is the square of the moved probability. The mean
+over prompts weights each prompt by the standard deviation of one answer. Otherwise prompts with a nearly certain answer
+would hide differences at other prompts.
 """
 
 from __future__ import annotations
@@ -58,14 +58,13 @@ _NO_TYPICAL = not_computed(f"fewer than {_FEWEST} prompts have two answers or mo
 class Calibration(msgspec.Struct, frozen=True):
     """A comparison of a model's probabilities with its answers.
 
-    `slope` is b. `offset` is the line's mean difference over prompts (proportion minus probability). `outward` is the
-    mean difference in the direction away from one half. It is above 0 if answers are more extreme than the
-    probabilities. `typical` is the root mean square difference of single prompts, weighted by the standard deviation of
-    an answer. The part that is due to chance is removed. `typical` is not computed if prompts have one answer each.
-    `largest` is the largest difference at a single prompt, including noise. Its limits hold for all prompts jointly
-    (Bonferroni). `other` is the proportion of answers that name no option, minus the proportion implied by the
-    probabilities. It is None if unknown. Proportions are on [0, 1], differences on [-1, 1]; `prompts` and `answers` are
-    counts.
+    `slope` is the calibration slope b. `offset` is the line's mean difference over prompts (proportion minus
+    probability). `outward` is the mean difference in the direction away from one half. It is above 0 if answers are
+    more extreme than the probabilities. `typical` is the root mean square difference of single prompts, weighted by the
+    standard deviation of an answer. The part that is due to chance is removed. `typical` is not computed if prompts
+    have one answer each. `largest` is the largest difference at a single prompt, including noise. Its limits hold for
+    all prompts jointly (Bonferroni). `other` is the proportion of answers that name no option, minus the proportion
+    implied by the probabilities. It is None if unknown. Differences are on [-1, 1]. `prompts` and `answers` are counts.
 
     The verdict is 'differ' if the line's difference clearly exceeds `band` somewhere along the line (Scheffé), or if
     the interval of `other` or `typical` lies beyond the band. It is 'agree' if the intervals of `offset`, `outward`,
@@ -240,8 +239,8 @@ class _PromptDifferences(NamedTuple):
 
     @classmethod
     def of(cls, p: Floats, x: Floats, n: Floats) -> _PromptDifferences | None:
-        """The differences; None if too few prompts have several answers. `p` and `x` have a column for each option, or
-        only for the first of two options."""
+        """The differences of single prompts, None if too few prompts have several answers. `p` and `x` have a column
+        for each option. Of two options, only the first may have a column."""
         several = n[:, 0] > 1
         if several.sum() < _FEWEST:
             return None

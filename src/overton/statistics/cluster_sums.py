@@ -18,7 +18,7 @@ class ClusterSums(NamedTuple):
 
     `above` and `below` are [clusters, K], or [clusters] for a single ratio. `below` is also [clusters] if all K ratios
     share it. A cluster whose `below` is 0 does not contribute. If counts are weighted, `many` has the unweighted counts
-    in the shape of `below`; otherwise it is None.
+    in the shape of `below`. Otherwise it is None.
     """
 
     above: Floats

@@ -27,12 +27,11 @@ from overton.statistics.jackknife import STUDENT, Influence, Jackknife, Resampli
 def widened(estimate: Estimate, level: float, freedom: float) -> Estimate:
     """The estimate with limits for another `level`: the interval is widened by the ratio of Student's quantiles.
 
-    The distance of each limit from the value is multiplied by this ratio, so that corrections for skewness are
-    preserved. If the standard error is known, however, no limit is nearer to the value than Student's limit. The data
-    do not determine the skewness that far out in a tail. Without this rule, 37 of 600 simulated reports of one study
-    claimed a false effect. Limits stay within the estimate's range. `freedom` are Student's degrees of freedom. With
-    `level` = 1 - a / k, k such intervals jointly cover their true values with probability at least 1 - a (Bonferroni).
-    Estimates without an interval are returned unchanged.
+    The distance of each limit from the value is multiplied by the ratio of the two quantiles, so that corrections for
+    skewness are preserved. If the standard error is known, however, no limit is nearer to the value than Student's
+    limit. Limits stay within the estimate's range. `freedom` are Student's degrees of freedom. With the level 1 - a/k,
+    k intervals jointly cover their true values with probability at least 1 - a (Bonferroni). Estimates without an
+    interval are returned unchanged.
     """
     if isnan(estimate.low) or isnan(estimate.high):
         return estimate
@@ -61,7 +60,7 @@ def variance_of_means(means: Floats, parts: Floats, groups: int, level: float) -
     same influence on all means.
 
     Let r be the square root of the sum of the means' squared deviations from their average. The limits are derived from
-    Student's limits of r, with a standard error by linearisation. The lower limit is 0 unless an F test with the
+    Student's limits of r, with a standard error by linearisation. The lower limit is above 0 only if an F test with the
     degrees of freedom of Greenhouse and Geisser (1959) finds the means different. For two means, the limits are half
     the squares of Student's limits of the difference.
     """
@@ -107,8 +106,8 @@ def equivalence_level(level: float) -> float:
 class Number:
     """A number over items [1], the influence of each group of items, and the number's range (`within`).
 
-    `sizes` [draws] is a sample from the null distribution of |t| for differences from this number. It comes from data
-    other than the items, and is None without such data.
+    `sizes` [draws] is a sample from the null distribution of |t| for differences from this number (see `drawn_sizes`).
+    It is None if this distribution is unknown.
     """
 
     numbers: Numbers
@@ -146,13 +145,13 @@ class Number:
         return resampling.estimates(self.numbers, self.influence, _NO_SHARED_ITEM, within=self.within, scale=STUDENT)[0]
 
     def wider(self, resampling: Resampling) -> Estimate:
-        """The number with the wider of two limits at each end: the usual limit, and Student's. This is for a difference
-        between two numbers of one model, which need not be exchangeable.
+        """The number with two limits. At each end, the usual limit and Student's limit are computed, and the wider one
+        is used. This is for differences between two numbers of one model.
 
         If the null distribution of |t| is known, each limit's distance from the number, in standard errors, is at least
         the quantile of |t| at the level. This is the studentized permutation test (Janssen 1997, Stat. Probab. Lett.
-        36:9). Student's t does not allow for the case that chance changes only a few items, and the sample contains
-        none of them.
+        36:9). If chance changes only a few items, a sample may contain none of these items. Student's t does not allow
+        for this case.
         """
         corrected, plain = self.estimate(resampling), self.student(resampling)
         if isnan(corrected.low) or corrected.error is None:
@@ -260,8 +259,8 @@ def verdict_of(found: Sequence[Gap], margin: float) -> Verdict:
     """The verdict on a difference, given its intervals before and after correction for all tests.
 
     The verdict is 'equivalent' if the interval for equivalence lies within the margin. Otherwise it is 'higher' or
-    'lower' if the interval at the requested level excludes 0, and 'undecided' if that interval includes 0. It is also
-    'undecided' if the elements of `found` give different verdicts.
+    'lower' if the interval at the requested level excludes 0. In all other cases it is 'undecided'. It is also
+    'undecided' if the intervals before and after correction give different verdicts.
     """
     said = {_verdict_alone(intervals, margin) for intervals in found}
     return said.pop() if len(said) == 1 else "undecided"
@@ -342,8 +341,8 @@ class ItemsToDecide(NamedTuple):
 
 def items_needed(found: Gap, margin: float, items: int) -> ItemsToDecide | None:
     """The number of similar items that give a verdict with probability `POWER`, if the true difference is the observed
-    one. The result is for whichever of the two possible verdicts needs fewer items. It is None if the number cannot be
-    computed or is impractical.
+    one. The verdict is a difference or equivalence, whichever needs fewer items. The result is None if the number
+    cannot be computed or is impractical.
 
     By normal theory the number is ((z_level + z_power) s / d)^2. Here s is the standard deviation of one item, and d is
     the distance from the difference to 0, or to the margin.

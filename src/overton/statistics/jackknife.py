@@ -75,8 +75,8 @@ class StandardErrors(NamedTuple):
 def freedom_of(below: Floats) -> Floats:
     """Student's degrees of freedom of B ratios, computed from their denominators [groups, B].
 
-    If all denominators above 0 are equal, the result is the number of groups with such a denominator, minus one. It is
-    smaller if a few groups outweigh the others (Satterthwaite 1946, for values of equal variance). It is at least 1.
+    If all groups have the same denominator, the result is the number of groups minus one. Groups with denominator 0 do
+    not count. The result is smaller if a few groups outweigh the others (Satterthwaite 1946), but at least 1.
     """
     squares = below * below
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -196,8 +196,8 @@ def is_flat(value: Floats | float, error: Floats) -> Flags:
 
 
 def estimates_of(made: EstimateArrays, nothing: str, few: str | None, level: float) -> list[Estimate]:
-    """The numbers as a list of estimates. The reason for a missing value is `few` if `few` is given and the number has
-    units, otherwise `nothing`."""
+    """The numbers as a list of estimates. A missing value has the reason `few` if `few` is given and the number has
+    units. Otherwise it has the reason `nothing`."""
     value, n, _ = made.numbers
     ends = ends_of(made.within)
     columns = (value + 0.0, made.low + 0.0, made.high + 0.0, np.rint(n).astype(int), made.method, made.error)
@@ -251,7 +251,9 @@ def _identity(values: Floats) -> Floats:
 LINEAR = Scale(_identity, _identity, "Student's t over {unit}, corrected for skewness")
 STUDENT = Scale(_identity, _identity, "Student's t over {unit}", skewed=False)
 LOGARITHM = Scale(
-    np.log, np.exp, "Student's t over {unit}, of the logarithm, corrected for skewness; too narrow if values are skewed"
+    np.log,
+    np.exp,
+    "Student's t over {unit}, of the logarithm, corrected for skewness; too narrow if values are skewed",
 )
 """The scale for standard deviations. Squares of skewed values have long tails, which a sample often misses."""
 FISHER = Scale(np.arctanh, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
@@ -262,9 +264,9 @@ class Jackknife:
     """Intervals over clusters, computed by the rule of this module (see `gaps`).
 
     `level` is the nominal coverage, and `unit` names the clusters. `seed` determines the random groups of more than
-    1,000 clusters. A study that needs random draws makes `resamples` draws from this seed; the usual intervals need
-    none. With `bootstrap`, the limits of means and ratios are percentiles of `resamples` bootstrap samples of clusters,
-    as in papers. These limits are too narrow if there are few clusters. For differences, `bootstrap` has no effect.
+    1,000 clusters. Some studies need random draws, and make `resamples` draws from this seed. The usual intervals need
+    no draws. With `bootstrap`, the limits of means and ratios are percentiles of `resamples` bootstrap samples of
+    clusters. These limits are too narrow if there are few clusters. For differences, `bootstrap` has no effect.
     """
 
     level: float = 0.95
@@ -307,8 +309,8 @@ class Resampling:
     """Intervals over the clusters that rows belong to.
 
     `cluster` [rows] is the index of each row's cluster, from 0. `group` [rows] is the index of each row's group of
-    clusters, which is left out as a whole, and `groups` is the number of groups. `weight` [rows] is the row's weight in
-    numbers that are computed from rows, None if all weights are 1.
+    clusters, and `groups` is the number of groups. The jackknife leaves out whole groups. `weight` [rows] is the row's
+    weight in numbers that are computed from rows, None if all weights are 1.
     """
 
     def __init__(self, jackknife: Jackknife, cluster: AnyInts, weight: Floats | None = None) -> None:
@@ -423,7 +425,8 @@ class Resampling:
         scale: Scale = LINEAR,
     ) -> list[Estimate]:
         """Estimates of numbers, with intervals from influence values on `scale`. Limits are on the numbers' own scale.
-        The reason for a missing value is `few` if `few` is given and the number has units, otherwise `nothing`.
+        A missing value has the reason `few` if `few` is given and the number has units. Otherwise it has the reason
+        `nothing`.
         """
         made = self._estimate_arrays(numbers, standard_errors(influence), within, scale)
         return estimates_of(made, nothing, few, self.level)

@@ -25,10 +25,10 @@ class EqualErrors(msgspec.Struct, frozen=True):
     """A permutation test of whether a judge's error rate, given each row's true label, differs between groups of rows.
 
     `by` is the kind of group, in the singular ('model'). `rates` has each group's proportion of wrong labels, and
-    `labels` its number of labels. `p` is the p-value of the test, which exchanges whole units between groups. It is
-    corrected for the number of tests (Holm 1979). It is NaN if fewer than two groups have labels, or if the labels are
-    all right or all wrong. `most` is a 95% upper bound on the difference between the error rate of any group and the
-    error rate of all other groups together.
+    `labels` has each group's number of labels. The test exchanges whole units (such as conversations) between groups.
+    Its p-value `p` is corrected for the number of tests (Holm 1979). `p` is NaN if fewer than two groups have labels.
+    It is also NaN if, for each true label, the judge errs in all rows or in none. `most` is a 95% upper bound on the
+    difference between the error rate of any group and the error rate of all other groups together.
     """
 
     by: str
@@ -51,7 +51,7 @@ class EqualErrors(msgspec.Struct, frozen=True):
     def sentence(self, *, by_units: bool) -> str:
         """The test's result, and its consequence for correction by whole units (`by_units`) or by single labels."""
         if isnan(self.p):
-            return f"Whether the judge's errors depend on the {self.by} cannot be decided from these labels."
+            return f"These labels cannot show whether the judge's errors depend on the {self.by}."
         if not self.fails:
             return (
                 f"These labels do not show that the judge's errors depend on the {self.by} (p = {self.p:.2f}), but"
@@ -64,7 +64,7 @@ class EqualErrors(msgspec.Struct, frozen=True):
         if by_units:
             return f"{found}. Numbers that are corrected by whole units take this into account."
         return (
-            f"{found}, so Overton does not correct differences between its groups. Label whole units (overton judge"
+            f"{found}, so Overton does not correct differences between these groups. Label whole units (overton judge"
             f" sample --whole), or give each {self.by} its own run and labels."
         )
 
@@ -80,9 +80,9 @@ def equal_errors(
     row [n].
 
     All rows of a unit (`readings.group`) belong to one group. A residual is an error minus the error rate for the row's
-    true label. For each group, the squared sum of its residuals is divided by its number of rows. The statistic is the
-    sum of these quotients. Its null distribution comes from exchanging whole units between groups, because errors may
-    cluster in units.
+    true label. For each group, the squared sum of its residuals is divided by its number of rows. The test statistic is
+    the sum of these quotients. Its null distribution comes from exchanging whole units between groups, because errors
+    may cluster in units.
     """
     random = np.random.default_rng(seed)
     found = [_test_groups(readings, kind, names, random) for kind, names in groups.items()]
@@ -137,8 +137,9 @@ class ErrorClustering(msgspec.Struct, frozen=True):
     """The correlation of errors within groups, given the true label of each row.
 
     `correlation` is the correlation between two labelled rows of one group, over `pairs` pairs in `groups` groups. `p`
-    is the p-value of a permutation test that exchanges errors between rows with the same true label, in any group. Both
-    are NaN if no group has two labelled rows, or if the judge's labels of these rows are all right or all wrong.
+    is the p-value of a permutation test that exchanges errors between rows with the same true label, in any group.
+    `correlation` and `p` are NaN if no group has two labelled rows. They are also NaN if, for each true label, the
+    judge errs in all rows or in none.
     """
 
     correlation: float
@@ -153,7 +154,7 @@ class ErrorClustering(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         if np.isnan(self.p):
-            return "Whether the judge's errors cluster in conversations cannot be decided from these labels."
+            return "These labels cannot show whether the judge's errors cluster in groups."
         said = f"correlation {self.correlation:.2f} over {self.pairs} pairs, p = {self.p:.3f}"
         if self.fails:
             return (

@@ -21,9 +21,9 @@ class LabelDraw:
     labelled  [N] True for rows with a human label
     chance    [N] the probability with which each row was sampled, in (0, 1]; not used for rows without a label
     cluster   [N] the index, from 0, of each row's cluster of similar rows (such as a conversation)
-    these     True if results describe exactly these N rows, False if they describe the population of these rows
-    label     [N] the index of the judge's label of each row, because rows may have been sampled label by label; None if
-              the judge's values already distinguish the labels
+    these     True if results describe exactly these N rows, False if they describe the population that rows come from
+    label     [N] the index of the judge's label of each row, needed if rows were sampled label by label; None if the
+              judge's values already distinguish the labels
     """
 
     labelled: Flags

@@ -51,8 +51,9 @@ def fit_logit(
     (Firth 1993, Biometrika 80:27), which matters if groups have few answers. Standard errors come from the information
     at the estimate.
 
-    Rows that are perfectly predicted in the limit are left out (Correia, Guimaraes and Zylkin 2019). A coefficient is
-    NaN if only these rows determine it, because it then has no finite estimate, or if the design does not identify it.
+    Rows that are perfectly predicted in the limit are left out (Correia, Guimaraes and Zylkin 2019). A coefficient that
+    only these rows determine has no finite estimate, and is NaN. A coefficient that the design does not identify is
+    NaN, too.
     """
     used = trials > 0
     problem = _Problem(successes[used], trials[used], design[used], groups[used].astype(np.int64), count)

@@ -1,21 +1,21 @@
 """Measures that depend on many of a judge's labels, corrected for the judge's errors.
 
 The effect of a judge's errors on the proportion of a label is proportional to the frequency of errors. The effect is
-much larger on measures of several labels, such as a change of stance, or whether any of ten responses voices a
-viewpoint. If whole units have human labels, `whole_units` corrects the mean of the units' values. It assumes only a
-random sample: errors may be of any kind, and may cluster. If single rows have human labels, `DoublyLabelled` estimates
-the judge's confusion matrix, and `error_weights` the weights that invert it. `corrected_ratio` turns sums of products
-of such weights into numbers with intervals. `statistics.judge_error_tests` tests the assumptions. `rows_for_width`,
-`rows_for_share` and `units_for_width` compute the number of labels for a given width. docs/judge-reference.md has the
-formulas and the coverage of the intervals.
+much larger on measures of several labels, such as a change of stance. If whole units (such as conversations) have human
+labels, `whole_units` corrects the mean of the units' values. It assumes only a random sample: errors may be of any
+kind, and may cluster. If single rows have human labels, `DoublyLabelled` estimates the judge's confusion matrix, and
+`error_weights` computes weights that invert the matrix. `corrected_ratio` turns sums of products of such weights into
+numbers with intervals. `statistics.judge_error_tests` tests the assumptions. `rows_for_width`, `rows_for_share` and
+`units_for_width` compute the number of labels for a given width. docs/judge-reference.md has the formulas and the
+coverage of the intervals.
 
 For a row whose true label is x, the judge gives label j with probability C[x, j]. Take weights A such that C A is the
 identity matrix. Then A[j, x], averaged over the judge's possible labels, is 1 if x is the true label and 0 otherwise.
 So a product of such weights over the rows of a unit is, on average, 1 for the true sequence of labels and 0 for any
-other. Sums over sequences, weighted by these products, are therefore right on average. This needs no model of the true
-labels or their order. (Corrected scores under misclassification: Akazawa, Kinukawa and Nakamura 1998, J. Japan Statist.
-Soc. 28:115; for a single proportion, this is the estimate of Rogan and Gladen 1978, Am. J. Epidemiol. 107:71.) This
-assumes that errors of rows are independent, given the truth, and equally frequent everywhere.
+other. Sums over sequences, weighted by these products, are therefore right on average. The correction needs no model of
+the true labels or their order. It assumes that errors of rows are independent, given the truth, and equally frequent
+everywhere. (Corrected scores under misclassification: Akazawa, Kinukawa and Nakamura 1998, J. Japan Statist. Soc.
+28:115; for a single proportion, this is the estimate of Rogan and Gladen 1978, Am. J. Epidemiol. 107:71.)
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class DoublyLabelled:
         outcomes].
 
         Each draw gives every group a random weight with an exponential distribution (Rubin's Bayesian bootstrap, 1981;
-        for single rows, the Dirichlet posterior). It also adds unobserved errors, distributed like the labels, with a
-        total weight of half a row.
+        for single rows, the Dirichlet posterior). Each draw also adds random errors that were not observed, with an
+        expected total weight of half a row. They are divided among the true labels by the labels' frequencies.
         """
         groups = self._counts_by_group
         counts, random = groups.sum(0), np.random.default_rng(seed)
@@ -140,9 +140,11 @@ class ErrorWeights:
         return len(self.weights)
 
     def of(self, judged: Ints, known: Sequence[Ints], people: Floats, most: int = 2**21) -> Iterator[Floats]:
-        """The weights of every row, for a few draws at a time [some, *rows, S]. `judged` [*rows] are the judge's
-        labels. `known` has the indices, by axis, of rows with human labels. For these rows, the human values `people`
-        [n, S] are used instead."""
+        """Yield the weights of every row, for a few sampled confusion matrices at a time [some, *rows, S].
+
+        `judged` [*rows] are the judge's labels. `known` has the indices, by axis, of rows with human labels. For these
+        rows, the human values `people` [n, S] replace the weights.
+        """
         rows = np.ravel_multi_index(tuple(known), judged.shape)
         step = max(1, most // max(judged.size * self.weights.shape[2], 1))
         for start in range(0, self.draws, step):
@@ -152,7 +154,8 @@ class ErrorWeights:
 
 
 def error_weights(readings: DoublyLabelled, given: Floats, draws: int = _DRAWS, seed: int = 0) -> ErrorWeights:
-    """The weights for a judge with these frequencies of outcomes over all rows (`given` [outcomes]).
+    """The weights that invert a judge's confusion matrix. `given` [outcomes] has the frequency of each outcome over all
+    rows.
 
     If some outcomes are not labels, many sets of weights invert the confusion matrix, and the set with the smallest
     variance is used.
@@ -201,8 +204,8 @@ class Gaps:
 
     @property
     def both(self) -> tuple[float, float]:
-        """The distances to the lower and the upper limit from both sources together, combined as for a difference of
-        two estimates (MOVER: Zou and Donner 2008)."""
+        """The distances to the lower and the upper limit. The parts from clusters and from the judge's errors are
+        combined as for a difference of two estimates (MOVER: Zou and Donner 2008)."""
         low, high = (hypot(*pair) for pair in zip(self.clusters, self.errors, strict=True))
         return low, high
 
@@ -222,8 +225,8 @@ class CorrectedInfluence:
 
     def minus(self, other: CorrectedInfluence, *, alike: bool) -> CorrectedInfluence:
         """The difference of two numbers over the same clusters. If both numbers are corrected by the same labels of one
-        judge (`alike`), each sampled confusion matrix affects both numbers. Otherwise the numbers' samples are
-        independent."""
+        judge (`alike`), each sampled confusion matrix affects both numbers. Otherwise each number has its own,
+        independent sample of confusion matrices."""
         mine, theirs = self.errors, other.errors if alike else np.roll(other.errors, 1)
         if not (mine.size and theirs.size):
             mine, theirs = (
@@ -256,7 +259,7 @@ class CorrectedInfluence:
 def corrected_ratio(
     measure: CorrectedSums, within: Range, resampling: Resampling, labels: int, flaw: str = ""
 ) -> Estimate:
-    """The sum of `above` divided by the sum of `below`, with limits from both sources in `Gaps`.
+    """The sum of `above` divided by the sum of `below`. The interval includes both sources of uncertainty in `Gaps`.
 
     `labels` is the number of human labels. `flaw` is a reason to withhold the interval, otherwise ''.
     """
@@ -322,9 +325,9 @@ def whole_units(
     alone.
 
     `people` and `judged` [N] are the units' values from human and judge labels (NaN: the unit has no value). Human
-    values of unlabelled units are ignored. If all human values are the same, Wilson's limit gives the proportion of
-    units that may differ, and a differing unit may have any value in the measure's range (`within`). With `share` the
-    mean is a proportion of units, and has Wilson's limits.
+    values of unlabelled units are ignored. If all human values are the same, unlabelled units may still have other
+    values. Wilson's limit then gives the largest proportion of such units, and the interval allows these units any
+    value in the measure's range (`within`). With `share` the mean is a proportion of units, and has Wilson's limits.
     """
     known = np.isfinite(people) & draw.labelled
     three, _ = correct_by_labels(
@@ -340,9 +343,10 @@ def whole_units(
 def moved_by_units(
     draw: LabelDraw, people: Floats, judged: Floats, within: Range, *, share: bool = False
 ) -> CorrectedInfluence:
-    """The corrected mean and its influences by cluster. They serve to compute a difference over the same clusters.
+    """The corrected mean, and each cluster's influence on it. The influences serve to compute differences over
+    the same clusters.
 
-    Influences are scaled to match the number's standard error, which allows for unobserved values.
+    The influences are scaled to match the mean's standard error, which allows for errors outside the sample.
     """
     found = moves(draw, _unit_values(draw, people, judged, within, share=share))
     many = len(np.unique(draw.cluster))
@@ -386,9 +390,9 @@ def _replace_by_flat(three: JudgeAndHuman, flat: Estimate) -> JudgeAndHuman:
 class LabelCount(msgspec.Struct, frozen=True):
     """The number of labels to collect, and the interval width that they are expected to give.
 
-    `unit` is 'rows', or 'units' for whole units. `labels` counts single labels, and `units` whole units (0 if rows are
-    sampled). `least` is the width that remains if everything is labelled, because items vary. `why` is the reason if
-    the requested width cannot be reached, otherwise ''.
+    `unit` is 'rows' for labels of single rows, and 'units' for labels of whole units. `labels` is the number of labels,
+    and `units` the number of whole units (0 for single rows). `least` is the width that remains if everything is
+    labelled, because items vary. `why` is the reason if the requested width cannot be reached, otherwise ''.
     """
 
     unit: str

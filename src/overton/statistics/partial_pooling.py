@@ -9,15 +9,15 @@ logits,
     x_cs ~ Binomial(n_cs, q_cs),    q_cs ~ Beta(m_cs kappa, (1 - m_cs) kappa),    logit(m_cs) = y_c + pulls . s_s
     y ~ G,    y_c | y ~ Normal(a_c + b_c y, tau^2)
 
-All distributions are on a grid. No condition serves as the baseline stance, because answers in other conditions could
-then outweigh the answers in that condition. G can be any distribution (Laird 1978, JASA 73:805; Efron 2016, Biometrika
-103:1). G and the lines a_c + b_c y are fitted by EM. The prior is Jeffreys' for G, and is centred on a = 0 and b = 1
-for the lines. It has the weight of `_PRIOR_THINGS` things. The biases are fitted by logistic regression with an
-intercept for each thing and condition. If there are few things, they do not determine the variation between conditions
-(tau) and the similarity of a stratum's answers (kappa). So tau and kappa are sampled from their likelihood. The draws
-are from parametric empirical Bayes posteriors (Morris 1983, JASA 78:47). A posterior does not depend on why answering
-stopped, except through the fitted numbers (Rosenbaum and Rubin 1984, American Statistician 38:106).
-`benchmarks/price.py` and a test measure the coverage.
+All distributions are on a grid. The baseline stance y is a separate variable for each thing, in addition to the stance
+y_c in each condition. G can be any distribution (Laird 1978, JASA 73:805; Efron 2016, Biometrika 103:1). G and the
+lines a_c + b_c y are fitted by EM. G has Jeffreys' prior. The prior of the lines is centred on a = 0 and b = 1. Each
+prior has the weight of `_PRIOR_THINGS` things. The biases are fitted by logistic regression with an intercept for each
+thing and condition. If there are few things, they do not determine the variation between conditions (tau) and the
+similarity of a stratum's answers (kappa). So tau and kappa are sampled from their likelihood. The draws are from
+parametric empirical Bayes posteriors (Morris 1983, JASA 78:47). Given the fitted numbers, a posterior does not depend
+on why answering stopped (Rosenbaum and Rubin 1984, American Statistician 38:106). `benchmarks/price.py` and a test
+measure the coverage.
 """
 
 from __future__ import annotations

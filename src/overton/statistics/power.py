@@ -5,8 +5,7 @@ there is no formula for its distribution. So small samples of items are simulate
 For many items, Student's t is close.
 
 A model's number depends on items, and on trials of each item. The influence of an item on the difference of two numbers
-varies between items. Part of this variation is random variation between trials, which more trials reduce. Nothing here
-depends on the meaning of the numbers.
+varies between items. Part of this variation is random variation between trials, which more trials reduce.
 """
 
 from __future__ import annotations
@@ -67,8 +66,8 @@ class ItemInfluences:
         """The probability that the interval of equivalence lies within the margin: two one-sided tests (Schuirmann
         1987).
 
-        For more than `SIMULATED` items it is the difference of two noncentral t distributions. This is slightly too low
-        if the probability is small.
+        For more than `SIMULATED` items, two noncentral t distributions replace the simulation. The result is then
+        slightly too low if the probability is small.
         """
         if error <= 0:
             return float(abs(difference) < margin)
@@ -139,8 +138,9 @@ def scatter(number: Number) -> float:
 def by_chance(first: Number, second: Number, trials: tuple[int, int]) -> float:
     """The part of an item's variance that comes from random variation in one trial; NaN if it cannot be estimated.
 
-    `first` and `second` are the same number over the same items, each from a separate set of trials. So their
-    differences by item are random variation alone. `trials` has the numbers of trials per item in both sets.
+    `first` and `second` are the same number over the same items, each from a separate set of trials. So an item's
+    influences on `first` and `second` differ only by random variation. `trials` has the number of trials per item in
+    each set.
     """
     first_trials, second_trials = trials
     apart_by = scatter(second.minus(first)) if first.influence.parts.shape == second.influence.parts.shape else nan
@@ -149,9 +149,9 @@ def by_chance(first: Number, second: Number, trials: tuple[int, int]) -> float:
 
 @dataclass(frozen=True)
 class ItemVariance:
-    """The variance of one item's influence on a number, or on the difference of two. `items` is the variance with
-    infinitely many trials of each item, and `trials` the part that random variation in a single trial adds. If these
-    two parts could not be separated, `trials` is NaN, and `items` is the whole variance at the present number of
+    """The variance of one item's influence on a number, or on the difference of two numbers. `items` is the variance
+    with infinitely many trials of each item. `trials` is the variance that a single trial adds at random. If `items`
+    and `trials` could not be separated, `trials` is NaN, and `items` is the whole variance at the present number of
     trials."""
 
     items: float
@@ -159,8 +159,8 @@ class ItemVariance:
 
     @classmethod
     def found(cls, whole: float, chance: float, trials: int) -> ItemVariance:
-        """Split the total variance at the present number of trials, given the part that random variation in a single
-        trial adds (`chance`)."""
+        """Split `whole`, the variance with `trials` trials of each item, into the parts from items and from trials.
+        `chance` is the part that random variation in a single trial adds."""
         if not isfinite(chance):
             return cls(whole)
         return cls(max(whole - chance / trials, 0.0), min(chance, whole * trials))
@@ -172,10 +172,10 @@ class ItemVariance:
 
 
 def apart(item_variance: ItemVariance, correlation: float) -> ItemVariance:
-    """The variance for the difference of two models with equal variances, whose true values have this `correlation`
-    over items.
+    """The variance for the difference of two models. Both models have the variance `item_variance`.
 
-    Random variation between trials is independent in the two models.
+    The models' true values have this `correlation` over items. Random variation between trials is independent in the
+    two models.
     """
     return ItemVariance(2 * (1 - correlation) * item_variance.items, 2 * item_variance.trials)
 

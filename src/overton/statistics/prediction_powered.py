@@ -101,8 +101,8 @@ def correct_by_labels(
     """Compute the number over all rows, and over each group (flags [N]). Each number has three versions: from the
     judge's labels alone, corrected, and from human labels alone.
 
-    All groups use the same weight for the judge's labels and a pooled variance. `enough` has the minimum numbers of
-    labels for a correction, and for an interval.
+    All groups use the same weight for the judge's labels, and a variance that is partly pooled over groups. `enough`
+    has the minimum number of labels for a correction, and the minimum number for an interval.
     """
     whole = np.ones(len(draw.labelled), bool)
     if labels.share and not draw.has_equal_chances:
@@ -123,8 +123,8 @@ class Moves(NamedTuple):
 
 
 def moves(draw: LabelDraw, labels: JudgeAndHumanValues) -> Moves:
-    """The number over all rows and its influences, which serve to compute a difference over the same clusters. The
-    number is NaN if it cannot be computed."""
+    """The number over all rows, and each cluster's influence on it. The influences serve to compute differences over
+    the same clusters. The number is NaN if it cannot be computed."""
     tuned = _tune_power(draw, labels)
     value = _corrected_number(draw, labels, tuned.power) if labels.counts[draw.labelled].any() else nan
     parts = np.zeros(int(draw.cluster.max(initial=-1)) + 1)

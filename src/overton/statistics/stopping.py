@@ -1,7 +1,7 @@
 """Interim analyses of running means, and means over strata with unequal numbers of answers.
 
-Interim analyses take place at geometrically growing counts, so that there are few of them. Limits of counted answers
-are exact, and the level is divided among the analyses. By the union bound all limits are valid jointly at that level,
+Interim analyses take place at geometrically growing counts, so that there are few of them. Limits of proportions are
+exact, and the level is divided among the analyses. By the union bound all limits are valid jointly at that level,
 whichever analysis is the last (Mnih, Szepesvari and Audibert 2008, "Empirical Bernstein stopping", ICML). Bonferroni's
 division is the simplest alpha spending of Lan and DeMets (1983, Biometrika 70:659).
 
@@ -14,8 +14,8 @@ Each stratum a (an item in a condition) has an expectation m_a on [0, 1], and n_
 
     x_a / phi ~ Binomial(n_a / phi, m_a),    m_a ~ Beta(mu nu, (1 - mu) nu),    theta = sum over a of w_a m_a
 
-For one stratum in five, the prior is m_a ~ Beta(1/2, 1/2) instead. A stratum unlike all others is then not shrunk too
-close to them.
+With the probability 1/5, a stratum has the prior m_a ~ Beta(1/2, 1/2) instead. A stratum unlike all others is then not
+shrunk too close to them.
 
 The variance of an answer is phi m (1 - m). phi is 1 if answers are yes or no, and smaller if they are numbers that vary
 less. It cannot exceed 1 for answers on [0, 1] (Bhatia and Davis 2000, American Mathematical Monthly 107:353). It is
@@ -136,7 +136,8 @@ _TINY = 1e-300
 
 
 class StratumPosterior(NamedTuple):
-    """The posterior of theta: its mean and variance, and the part of the variance due to each stratum's own answers."""
+    """The posterior of the weighted mean theta: its mean and variance, and the part of the variance due to each
+    stratum's own answers."""
 
     mean: float
     variance: float
@@ -144,8 +145,9 @@ class StratumPosterior(NamedTuple):
 
 
 def mean_of_strata(sums: Floats, counts: Floats, weights: Floats, within: Floats | None = None) -> StratumPosterior:
-    """The posterior of theta from the sums x [strata] of n [strata] answers on [0, 1], and weights w [strata].
+    """The posterior of theta, the weighted mean of the strata's expectations.
 
+    Each stratum has n answers on [0, 1] with the sum x, and the weight w (`counts`, `sums`, `weights` [strata]).
     `within` [strata] has sums of squares about the strata's means if answers are numbers. It is None if answers are yes
     or no. A stratum without answers is assumed to be like the others. Nothing is random: the same input gives the same
     result.

@@ -1,12 +1,12 @@
 """A judge's proportions, corrected with human labels that were sampled with unequal probabilities. Strata are corrected
 first, then summed.
 
-Rows to which the judge gives one label form a stratum. The stratum's proportion of all rows is known, and the
-proportion by human labels within the stratum has Wilson's limits. The limits of the sum over strata follow from the
-limits of each stratum (MOVER: Zou and Donner 2008, Statistics in Medicine 27:1693, equation 7). A common variance for
-all strata would be wrong for such samples, because a stratum's error rate and its sampling probability may be related.
-Each stratum's own observed variance would be too small for strata without an observed error. docs/judge-reference.md
-has the coverage of both alternatives.
+All rows with the same label from the judge form a stratum. The stratum's size is known. Within the stratum, the
+proportion by human labels has Wilson's limits. The limits of the sum over strata follow from the limits of each stratum
+(MOVER: Zou and Donner 2008, Statistics in Medicine 27:1693, equation 7). A common variance for all strata would be
+wrong for such samples, because a stratum's error rate and its sampling probability may be related. Each stratum's own
+observed variance would be too small for strata without an observed error. docs/judge-reference.md has the coverage with
+a common variance and with observed variances.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class StratifiedShare(NamedTuple):
 def strata_of(draw: LabelDraw, labels: JudgeAndHumanValues) -> Ints:
     """The stratum of each row [N], numbered from 0.
 
-    The judge's labels with the same value form a stratum if their rows have the same sampling probability. Labels with
-    the same value also form a stratum if probabilities vary within each label, because such probabilities do not depend
-    on the label. A label without human-labelled rows joins the stratum with the same value, if exactly one stratum has
-    it. Otherwise the label forms its own stratum, about which nothing is known.
+    Two rows are in one stratum if the judge gave them the same value, and their labels have the same sampling
+    probability. If this probability varies within some labels, these labels are treated as if they had a common
+    probability. If a label has no human-labelled row, its sampling probability is unknown. If exactly one stratum has
+    the same value from the judge, the label's rows join this stratum. Otherwise they form their own stratum.
     """
     label = draw.label if draw.label is not None else np.zeros(len(draw.labelled), np.int64)
     kinds, kind = np.unique(np.stack([labels.judged, label]), axis=1, return_inverse=True)

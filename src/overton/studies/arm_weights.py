@@ -3,8 +3,7 @@
 A run with `--precision` repeats an arm (an item in one condition) only as often as needed. If all trials had the same
 weight, the arms whose answers vary most would dominate a mean. So the weight of a trial is the number of planned trials
 in its arm, divided by the number of completed trials in the arm. With these weights, each arm counts as much as in the
-whole plan, except in the section 'Precision'. Measures leave out numbers that they cannot weight, and give `LEFT_OUT`
-as the reason.
+whole plan. Measures leave out numbers that they cannot weight, and give `LEFT_OUT` as the reason.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ complaint. The reader decides what happens:
 
 - `Reading(value, "as is")` or `Reading(value, "repaired")`: accept this answer.
 - `Reading.invalid(problem)`, or `UnreadableReply(problem)` raised at any depth: ask again.
-- a value *and* a problem: ask again, but use this value if no later reply has one.
+- a value *and* a problem: ask again, but use this value if no later reply has a value.
 - neither value nor problem: accept that there is no answer (for example a refusal, if the study accepts refusals).
 
 The loop does not raise CallFailed. If a call fails permanently, the loop ends and `ReadableReply.failure` records the
@@ -239,7 +239,7 @@ async def ask_once(ask: Ask, wanted: Sequence[ReadableRequest[T]]) -> list[Reada
 async def ask_and_read(
     ask: Ask, role: str, messages: Sequence[Message], problem: Callable[[Reply], str], **how: Any
 ) -> Reply:
-    """Ask once, and report `problem(reply)` to the execution backend; it is '' if the reply can be read.
+    """Ask once, and tell the execution backend whether the reply can be read: `problem(reply)` is '' if it can.
 
     Raises:
         CallFailed: the call failed permanently.
@@ -390,7 +390,7 @@ async def side_by_side(strands: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run the coroutines `strands` at the same time, and return their results in order. The first error is raised only
     after all coroutines have finished, so that no paid reply is lost.
 
-    Coroutines that ask the same role need different speakers. Otherwise the numbers of their calls would depend on
+    Coroutines that ask the same role need different speakers. Otherwise the numbering of their calls would depend on
     which call happens to be made first.
     """
     outcomes = await asyncio.gather(*strands, return_exceptions=True)

@@ -1,5 +1,5 @@
-"""The sample of prompts at which a run with token probabilities also requests single answers, to check the
-probabilities."""
+"""The sample of prompts at which token probabilities are checked. At these prompts, a run also requests single
+answers."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ Calibrate = Annotated[
     int,
     Option(
         "Number of answers to sample per model to check its token probabilities; 0 skips the check. If answers and"
-        " probabilities agree, a quarter of checks with 200 answers confirm this, and three quarters of checks with"
-        " 1,000 answers",
+        " probabilities agree, 200 answers confirm this in about 25% of checks, and 1,000 answers in about 75%",
         least=0,
     ),
 ]
 CalibrateEach = Annotated[
     int,
     Option(
-        "Number of answers per prompt that --calibrate samples, at 20 or more random prompts. With 0, the answers of"
-        " --calibrate are spread evenly over 5% of all prompts",
+        "Number of answers that --calibrate samples at each of 20 or more random prompts. 0 spreads the answers"
+        " evenly over 5% of all prompts",
         least=0,
         unmentioned=0,
     ),
@@ -95,8 +94,11 @@ def add_calibration(
 
 
 def choose_calibration_turns(draw: Draw, answers: int, questions: Sequence[int]) -> dict[int, int]:
-    """Choose some of a trial's questions, and return the number of single answers to request for each: about ten. A run
-    with few long trials is thus checked at the same number of prompts as a run with many short trials."""
+    """Choose some of a trial's questions, and return the number of single answers to request for each of them.
+
+    The number is about ten per question, if the trial has enough questions. A run with few long trials is thus checked
+    at the same number of prompts as a run with many short trials.
+    """
     if not answers or not questions:
         return {}
     count = min(len(questions), max(1, round(answers * _FEWEST_PROMPTS / CALIBRATE)))

@@ -62,10 +62,10 @@ class ProfileEntry:
     """A claim's part in a model's profile; `title`, `sentence` and `missing` are templates like those of the claim.
 
     title     the number in a few words
-    missing   replaces `sentence` if there is no number; '' if nothing replaces it
+    missing   replaces `sentence` if there is no number; if '', `sentence` is kept
     null      the variant with the number expected without an effect ('null/NAME'); `null_is` describes it in words.
               Without `null`, the profile uses the claim's own value of no effect
-    rest      the number is 1 minus the measure. The measure is then a proportion
+    rest      whether the number is 1 minus the measure, which must then be a proportion
     within    the ends of the number's axis in charts, by default the measure's range; `scale` is the axis' title
     by_item   the meaning of the measure for a single item, if a profile also compares models on single items
     """
@@ -86,22 +86,25 @@ class ProfileEntry:
 class Claim:
     """Sentences about one measure. The measure's interval decides which sentence is reported.
 
-    level    states the number and claims no effect. If there is no number, `missing` replaces this sentence, and `void`
-             is the reason not to quote `missing`
+    level    states the number and claims no effect
+    missing  replaces `level` if there is no number
+    void     the reason not to quote the sentence `missing`; '' if it may be quoted
     above, below  claim that the number is above (below) the value of comparison; '' if that side is not reported
     differs  replaces `above` and `below` by one sentence, which names {higher} and {lower}
     within   claims that the number is on neither side, if the interval stays within `small` of the value of comparison
     unclear  states that the data cannot tell, if the interval stays within `telling`; wider intervals give no sentence
     otherwise  states the number if none of the sentences above applies
     followed  claims about the same model and condition. They are tested only if this claim is an effect, and share its
-             significance level. If a followed claim with `replaces` gives a sentence, it replaces this claim's sentence
+             significance level
+    replaces  in a followed claim: whether its sentence replaces the sentence of the claim that it follows
     against  what the number is compared with: a value, 'null/NAME', `OTHER`, `ANY`, or a function of the row that
              gives a value. If the value is NaN, there is no claim
-    p        a function that gives the row's p-value. This test then decides, and not the interval
+    p        a function that gives the row's p-value. The p-value, not the interval, then decides whether there is an
+             effect
     condition  the only condition that the claim is about; '' if it is about all conditions
     together   the claim is about all models together, and not about single models
     facet    there is one claim for each value of this facet
-    unless   a facet. If there are claims about this facet for a model and condition, this claim is left out for them
+    unless   a facet. This claim is left out for each model and condition that has claims about the facet
     section  the key of the report's section that shows the number, by default `MEASURES`
     units    what the number's `n` counts ('pairs')
     about    the cause of the effect, as in `Assertion`
@@ -116,12 +119,12 @@ class Claim:
              condition
     {where}  the condition in parentheses, preceded by a space; '' for the plain condition
     {FACET}, {against}    the value of the claim's facet, and what the number is compared with
-    {first}, {second}     the words for the two values of a facet, or the two conditions, that are compared
+    {first}, {second}     the words for the two compared values of a facet, or for the two compared conditions
     {higher}, {lower}     the same words, ordered by number: {higher} has the higher number
     {value}, {low}, {high}  the number and its limits, as its kind shows them; {n} is the row's count
     {units}  the row's count with its unit ('30 pairs'), and how many human labels correct the number
     {size}   the distance between the number and the value of comparison, without a sign
-    {most}   the largest distance that the interval leaves possible on the sides that are reported, without a sign
+    {most}   the largest distance from the value of comparison to a limit of the interval, on the reported sides
     """
 
     measure: str
@@ -187,9 +190,9 @@ class Claims:
     """All claims of a study.
 
     items  the word for the items that findings count; in a `StudyReport`, by default the items that intervals are over.
-           The column of this name in the analysis' table `counts` has the numbers of items. The table also has the
-           columns model, facet and condition. If `counts` is '', a finding gives the number of clusters behind its
-           estimate, or the estimate's `n` if there are no clusters
+           The analysis' table `counts` has a column named by this word, with the numbers of items by model, facet and
+           condition. If `counts` is '', a finding gives the number of clusters behind its estimate, or the estimate's
+           `n` if there are no clusters
     noun   the word for the items, if it depends on the analysis
     plain  the condition that sentences and keys do not name; in a `StudyReport`, by default the plain condition of the
            measures

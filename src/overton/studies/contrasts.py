@@ -38,9 +38,10 @@ class Against(msgspec.Struct, frozen=True):
     `together` is the same difference with a wider interval, corrected for all tests of its family (max-t, or Bonferroni
     with few items).
 
-    `verdict` is 'not clear' if the difference's interval for equivalence (90% for the level 0.95) lies within the
-    measure's margin for comparing models. Otherwise it is 'clear' if both the usual and the corrected interval exclude
-    0, else 'cannot tell'. `what` is 'null' for a null condition, and 'factor' for a prompt variant.
+    `verdict` is decided twice, with the usual and with the corrected intervals. It is 'not clear' if the interval for
+    equivalence (90% for the level 0.95) lies within the measure's margin for comparing models. Otherwise it is 'clear'
+    if the interval excludes 0, and 'cannot tell' if the interval includes 0. If the two decisions differ, `verdict` is
+    'cannot tell'. `what` is 'null' for a null condition, and 'factor' for a prompt variant.
     """
 
     model: str
@@ -60,8 +61,8 @@ def contrast(first: Contribution, second: Contribution, jackknife: Jackknife, *,
     """The difference between two numbers of one model: the first minus the second. The jackknife leaves each cluster
     out of both numbers; `n` is the smaller of the two numbers' counts.
 
-    Without `wider`, the limits are Overton's usual limits. With `wider`, they are the wider of these and Student's t
-    limits, as for differences from null conditions.
+    Without `wider`, the limits are Overton's usual limits. With `wider`, Student's t limits replace the usual limits if
+    they are wider, as for differences from null conditions.
     """
     shared = find_shared_items(second, first, jackknife, within_model=True)
     if not shared.items:
@@ -92,8 +93,8 @@ def compare_with_nulls(
     """Compare every measure with its null conditions. The list is empty if the run has no null conditions and none can
     be computed from its records.
 
-    `said` has the study's other tests. Together with the differences that have a sentence, they form one family of
-    tests (`FAMILY`). The differences that appear only in the table form another family.
+    `said` has the study's other tests. These tests and the differences that a sentence reports form one family of tests
+    (`FAMILY`). The differences that appear only in the table form another family.
     """
     available = [null for null in nulls if null.trials is None or null.name in results.nulls]
     if comparing is None or not available:

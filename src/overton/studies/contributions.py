@@ -1,7 +1,7 @@
 """Contributions of items to the measures by which models can be compared.
 
-A number is a function of sums over items. So the difference between two models' numbers over their shared items has an
-interval and a verdict, and Overton can estimate how many items would decide the comparison.
+A number is a function of sums over items. Overton can therefore compare two models' numbers over their shared items,
+with an interval and a verdict. It can also estimate how many items would decide the comparison.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Contribution:
     parts  [items, K] the parts to be summed; for a mean or a ratio the numerator and the denominator
     failed_weight   [items] the part of the denominator that is missing because calls failed, 0 if nothing is missing
     refused_weight  [items] the part of the denominator that comes from replies flagged as refusals
-    extreme_values  returns the smallest [items] and the largest [items] possible value of each item; None if the study
-           has no narrower bounds than those from `failed_weight` and `refused_weight`
+    extreme_values  returns the smallest [items] and the largest [items] possible value of each item. If None, the
+           bounds follow from `failed_weight` and `refused_weight`
     why    the reason why there is no number, '' if there is one
-    noise  [draws, items] random deviations of each item's value in a sampled null condition, from which the
-           distribution of a difference is computed
+    noise  [draws, items] random deviations of each item's value in a sampled null condition. They serve to compute the
+           distribution of a difference
     corrected  returns the number over some items, corrected with human labels (`overton.studies.correction`); None if
            the number depends on no judge, or if there are no human labels. `labels` names these labels
     answers    the mean number of answers per item and condition; None if this number is unknown, or if the measure is
@@ -141,7 +141,7 @@ class Contribution:
 @dataclass(frozen=True)
 class SharedItems:
     """Two models' numbers of a measure over their shared items, the base model first. With `within_model`, one model's
-    numbers in two conditions, each over all items that have it.
+    numbers in two conditions, each over all items with a value in that condition.
 
     `flaw` is the reason why the difference does not exist, or has no interval; '' otherwise.
     """
@@ -166,9 +166,9 @@ def find_shared_items(
 ) -> SharedItems:
     """Two models' numbers over their shared items; with `within_model`, one model's numbers in two conditions.
 
-    Within a model, each number is over all items that have it, so that both numbers equal those reported elsewhere. The
-    jackknife leaves each item out of both numbers at once, so that variation common to both cancels out. If either
-    condition has no items, the difference is missing.
+    Within a model, each number is over all items with a value in its condition. Both numbers therefore equal those
+    reported elsewhere. The jackknife leaves each item out of both numbers at once, so that variation common to both
+    conditions cancels out. If either condition has no items, the difference is missing.
     """
     of_base, of_candidate = base.place.keys(), candidate.place.keys()
     items = sorted(of_base | of_candidate if within_model and of_base and of_candidate else of_base & of_candidate)

@@ -4,8 +4,9 @@
 on the labels. `people_labels` converts human labels to values, `CorrectionCase` is a study's part of the correction,
 and `placed` replaces uncorrected numbers in an analysis by corrected ones.
 
-If whole units (conversations, threads in a condition) have human labels, each unit's own values are corrected.
-Otherwise the correction is by label: it inverts the judge's confusion matrix (`overton.statistics.misclassification`).
+If whole units (conversations, threads in a condition) have human labels, the correction compares units' values by the
+judge and by people. Otherwise it inverts the judge's confusion matrix of single labels
+(`overton.statistics.misclassification`).
 """
 
 from __future__ import annotations
@@ -51,9 +52,8 @@ Place = tuple[str | int | None, ...]
 
 
 def placed(value: Value, numbers: Mapping[Place, Variants]) -> Value:
-    """Replace some estimates in `value` by preferred estimates with their variants. `value` consists of structs,
-    mappings and tuples; everything else in it is unchanged. The replaced estimate is kept as the variant from the
-    judge's labels alone.
+    """Replace the estimates of `value` at the locations in `numbers`. Each new estimate keeps the replaced estimate as
+    its uncorrected variant. `value` consists of structs, mappings and tuples.
 
     Raises:
         KeyError, AttributeError, IndexError: `value` lacks one of the locations.
@@ -86,7 +86,7 @@ class JudgedNumber:
     name      the measure
     place     the number's location in the analysis, None if the analysis lacks the number
     model     the model that the number describes, '' for all models together
-    compared  the measure's name if models are compared by it, '' if not
+    compared  the measure's name if Overton compares models on this measure, otherwise ''
     """
 
     group: str | None
@@ -154,7 +154,7 @@ class LabelledUnits:
         self, undone: CorrectedSums, of_people: Floats, of_judge: Floats, complete: Flags, units: Flags, width: float
     ) -> tuple[LabelCount, ...]:
         """The numbers of labels that would bring the interval of a measure of `units` [U] to a given width. The first
-        number is for people who label single rows, the second for people who label whole units.
+        number applies to labels of single rows, the second to labels of whole units.
 
         If fewer than three units are `complete` [U], the calculation assumes that the judge's labels carry no
         information on a unit's value.
@@ -191,13 +191,12 @@ class CorrectionCase(ABC):
         """A number in three variants: uncorrected, corrected, and from human labels alone."""
 
     def over(self, resting: JudgedNumber, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
-        """A number by which models are compared, over some items. `resampling` identifies an item by its index in
-        `items`."""
+        """A number for comparing models, over some items. `resampling` identifies an item by its index in `items`."""
         raise NotImplementedError(f"{resting.name} is declared as compared, but its correction does not define 'over'")
 
     @property
     def by_units(self) -> bool:
-        """Whether each unit's own values are corrected, and not single labels."""
+        """Whether the correction compares values of whole units, and not single labels."""
         return self.labelled.by_units
 
     @property
@@ -233,7 +232,7 @@ class CorrectionCase(ABC):
 
     def depends_on(self, kinds: Collection[str]) -> str:
         """The reason why numbers of different groups cannot be compared: the judge's errors depend on a kind of group
-        in `kinds`. '' if the errors depend on none of these kinds, or if whole units are corrected."""
+        in `kinds`. The reason is '' if the errors depend on none of these kinds, or if whole units are labelled."""
         if self.by_units:
             return ""
         return next(
@@ -276,7 +275,7 @@ class UnitCase(CorrectionCase):
     """Units [U], with one value for each unit and measure. The values depend on the judge's labels of the units' rows.
 
     `place` has the indices of the rows with human labels. `items` has the names of the items that intervals are over,
-    and `resampling.cluster` has indices into it.
+    and `resampling.cluster` the index of each unit's item in `items`.
     """
 
     place: Ints
@@ -400,8 +399,8 @@ def corrected_difference(
     """Candidate minus base over the same items: the corrected difference, and the difference from human labels alone.
 
     The jackknife leaves each item out of both numbers at once. With `alike`, the same labels correct both numbers. If
-    the two numbers cannot be combined in this way, the limits come from both intervals (MOVER). If the judge's errors
-    differ between the groups, there is no corrected difference.
+    this jackknife is impossible, the limits come from the two numbers' intervals (MOVER). If the judge's errors differ
+    between the groups, there is no corrected difference.
     """
     of_candidate, of_base = candidate.variants, base.variants
     labelled = difference(of_candidate.labelled, of_base.labelled)

@@ -27,7 +27,7 @@ class DeclarationWalk(ABC):
         function."""
 
     def fill(self, made: AnyOf, study: Study[Any, Any, Any, Any]) -> AnyOf:
-        """Fill `made`, an empty study, with every field of `study` after the walk."""
+        """Fill `made`, an empty study, with a copy of every field of `study` in which functions are replaced."""
         for field in fields(Study):
             object.__setattr__(made, field.name, self.walked(getattr(study, field.name), f"Study.{field.name}"))
         return made

@@ -12,13 +12,13 @@ without_faults    without malformed replies (`overton.judging.FAULTS`)
 as_published      by the paper's formula, if that is different
 cross_fitted      from halves of the answers, so that chance does not raise it
 
-`undetermined` lists the limits ('low', 'high') that the data do not determine, because they lie at the end of the
-measure's range; the key is absent if there are none. `why` is the reason for a missing estimate or interval, and null
-if neither is missing. `method` describes how the estimate and the interval were computed, and may be empty. Results
-that belong to one variant only (a standard error, a test) are in the object of that variant. The intervals' `level`,
-the `resamples` and the `seed` appear once, at the start of a document.
+`undetermined` lists the limits ('low', 'high') that the data do not determine. Such a limit lies at the end of the
+measure's range. Without such limits, the key is absent. `why` is the reason for a missing estimate or interval, and
+null if neither is missing. `method` describes how the estimate and the interval were computed, and may be empty.
+Results that belong to one variant only (a standard error, a test) are in the object of that variant. The intervals'
+`level`, the `resamples` and the `seed` appear once, at the start of a document.
 
-Everything else follows from the types of the results: each struct becomes an object with a key for each field. A struct
+The other keys follow from the types of the results: each struct becomes an object with a key for each field. A struct
 with a different JSON format declares it in an attribute `SHAPE`. The JSON Schema also follows from types and `SHAPE`.
 """
 
@@ -49,9 +49,10 @@ _NO_INTERVAL = ": no interval"
 class Shape:
     """The differences between the JSON of a struct (or a named tuple) and its fields.
 
-    also     keys for fields or properties under other names; a key with the name of a field replaces that field
+    also     keys whose names differ from those of their fields or properties. A key replaces a field of the same name
     without  fields that are not written
-    leads    the struct is one measure: its estimates are the variants (without None), and its field `leads` names one
+    leads    whether the struct is one measure. Its estimates are then the variants, and its field `leads` names the
+             preferred one. Estimates that are None are left out
     """
 
     also: Mapping[str, str] = field(default_factory=dict)
@@ -110,8 +111,8 @@ def document(
     """Convert a struct to a document that names its study and its schema's version. Keys and tables in `without` are
     left out.
 
-    The contents of `beside` precede the struct's own keys. If all intervals have the same level, the document states it
-    at the start, even if the struct does not.
+    The contents of `beside` precede the struct's own keys. If the struct does not state the level of intervals, and all
+    intervals have the same level, the document states it at the start.
     """
     left_out = set(without)
     own = {name: inner for name, inner in plain(value).items() if name not in left_out}
@@ -207,15 +208,15 @@ _PLAIN_SCHEMAS: dict[type, dict[str, Any]] = {
 _SHARED_SCHEMAS: dict[str, dict[str, Any]] = {
     "variant": {
         "description": (
-            "One way to compute a measure. `why` is the reason for a missing estimate or interval. Values that belong"
-            " only to this variant, such as a standard error or a test, are further keys."
+            "One way to compute a measure. `why` is the reason for a missing estimate or interval. Further keys"
+            " have values that belong only to this variant, such as a standard error or a test."
         ),
         "type": "object",
         "properties": {
             "estimate": _NUMBER,
             "interval": {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2},
             "undetermined": {
-                "description": "The limits at the end of the measure's range, which the data do not determine.",
+                "description": "Limits that the data do not determine. They are at the end of the measure's range.",
                 "type": "array",
                 "items": {"enum": ["low", "high"]},
             },

@@ -5,7 +5,7 @@ The order is the same for every study:
 1. reasons why a model's answers are not a measurement, or measure little
 2. differences between models
 3. measures compared with their value without an effect, for example in a null condition
-4. levels
+4. levels that are not compared with anything
 5. comparisons that could not be tested
 
 Within each group, effects precede undecided results. Then findings are sorted by their distance from no effect, in
@@ -36,7 +36,7 @@ class ShownFinding:
     """A finding in a list of only a few findings.
 
     finding   the finding
-    bare      the finding with only those cautions that occur in every study
+    bare      the finding with general cautions only, without those that its study declares
     sentence  the finding's sentence with the intervals of its numbers
     mark      the mark after the sentence, if this finding is not to be quoted but others may be
     """

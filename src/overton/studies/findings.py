@@ -3,8 +3,8 @@
 A study declares possible effects (`CandidateFinding`, `OwnTest`), and findings that state a model's number and claim no
 effect (`level_finding`). The possible effects and the differences from null conditions (`overton.studies.contrasts`)
 are one family of tests. If no effect exists, at most 5 of 100 reports claim one. `correct_for_multiple_tests` widens
-the intervals of all candidates accordingly (Bonferroni). A candidate claims an effect only if its interval excludes the
-null value. Otherwise the finding may state how small the effect is, or that the data cannot tell.
+the intervals of all candidates accordingly (Bonferroni). A candidate claims an effect only if its corrected interval or
+test excludes the null value. Otherwise the finding may state how small the effect is, or that the data cannot tell.
 
 `overton.reports.profile` assembles profiles without knowledge of any study.
 """
@@ -51,8 +51,8 @@ Direction = Literal["above", "below", "within", "at"]
 class Assertion(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence's meaning for one measure of the finding's model, as data, so that findings can be compared.
 
-    measure    the measure's key: that of `overton compare` if models are compared by the measure, otherwise that of the
-               analysis. It includes the condition, if there is one
+    measure    the measure's key in `overton compare`, or in the analysis if models are not compared by the measure. The
+               key includes the condition, if there is one
     direction  'above' or 'below' the null value, or 'within' if the data show neither; 'at' for a level without a
                comparison
     null       the value, or the null condition, with which the measure is compared; None for 'at'
@@ -86,7 +86,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
                includes this value, and the sentence states how large an effect remains possible. 'standing' if the
                sentence states a model's number and claims no effect
     n, units   the number of items behind the finding, and the word for them ('12 issues')
-    number     the estimate with its interval, corrected for effects and bounds; None for a count
+    number     the estimate with its interval, None for a count or if a test decided. The interval of an effect or a
+               bound is corrected for multiple tests
     coverage   the level of that interval, None without an interval
     p          the corrected p-value of no effect, if a test decided; otherwise None
     kind       the format of the number
@@ -114,7 +115,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def code(self) -> str:
-        """The finding's assertions in a few words, which stay the same when sentences change; '' if there are none."""
+        """The codes of the finding's assertions. They stay the same when sentences change. '' without assertions."""
         return "; ".join(assertion.code for assertion in self.assertions)
 
     @property
@@ -135,8 +136,8 @@ class CandidateFinding:
     neither effect is found, the corrected interval determines the sentence. If it stays within `small` of the null
     value, the sentence is `within`, which states how large an effect remains possible. Otherwise, if the interval stays
     within `telling`, the sentence is `unclear`: the data do not show an effect. With wider intervals there is no
-    sentence. With a `p`, the test and not the interval decides whether there is an effect. `clusters` is the number of
-    clusters that the interval is over; the finding reports `n` and `units`.
+    sentence. If there is a p-value `p`, it decides whether there is an effect, instead of the interval. `clusters` is
+    the number of clusters behind the interval. The finding reports `n` and `units`.
 
     `caution` accompanies every sentence, and `effect_caution` only the sentence of an effect. `otherwise` states the
     model's level if no other sentence applies, or if there is no interval or test. `measure` and `about` become those
@@ -144,7 +145,7 @@ class CandidateFinding:
     names the null condition if `number` is the measure's difference from it.
 
     The candidates `followed` are tested only if this candidate is an effect. They share its significance level equally,
-    so the levels of other candidates do not change. If a followed candidate that `replaces` gives a finding, this
+    so the levels of other candidates do not change. If a followed candidate with `replaces` gives a finding, this
     candidate's finding is left out.
     """
 
@@ -234,7 +235,7 @@ def level_finding(
 
 
 def either(sentence: str, above: str, below: str) -> tuple[str, str]:
-    """Make the sentences for above and for below the null value: each has its word in place of `EITHER`."""
+    """Make two sentences from one. The word `above` replaces `EITHER` in the first, and `below` in the second."""
     return sentence.replace(EITHER, above), sentence.replace(EITHER, below)
 
 
@@ -251,7 +252,8 @@ def correct_for_multiple_tests(said: Iterable[Said], *, beside: int = 0, compare
     """Test a study's declared effects as one family, and return the findings `in_order`. Without any test, the findings
     keep their order.
 
-    `beside` is the number of tests against null conditions. These tests replace the tests of the pairs in `compared`.
+    `beside` is the number of tests against null conditions. These tests replace the study's own tests of the measures
+    in `compared`.
     """
     every = list(said)
     many = count_tests(every, compared) + beside
@@ -260,7 +262,7 @@ def correct_for_multiple_tests(said: Iterable[Said], *, beside: int = 0, compare
 
 
 def count_tests(said: Iterable[Said], compared: Compared) -> int:
-    """Count a study's tests, without tests of measures that are `compared` with a null condition."""
+    """Count a study's tests. Tests of measures that are `compared` with a null condition do not count."""
     tests = [test for test in said if not isinstance(test, Finding) and test.tested]
     return sum((test.model, test.measure) not in compared for test in tests)
 
@@ -395,7 +397,7 @@ class Trait(msgspec.Struct, frozen=True, kw_only=True):
     """One result of a study on a model, in one plain sentence with its number.
 
     measure   the measure of the number's row in the analysis; `facet`, `condition` and `against` come from the same row
-    rest      the number is 1 minus the row's number
+    rest      whether the number is 1 minus the row's number
     title     the number in a few words, shown next to titles of other studies
     number    the estimate; if it is NaN, its method gives the reason
     units     what the number's `n` counts ('issues')

@@ -75,8 +75,8 @@ def show_with(showing: Showing) -> None:
 class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
     """One number of an analysis. Its columns are those of `estimates()`.
 
-    `number` is the estimate, from which the row's value, limits, `n` and method come. `why` is the reason for a missing
-    number or interval.
+    The row's value, limits, `n` and method come from the estimate `number`. `why` is the reason for a missing number or
+    interval.
     """
 
     model: str | None = None
@@ -211,7 +211,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 `tables`
     self_agreement  the judge's agreement with itself
     weighing    whether proportions are means of probabilities
-    chances     a judge's probabilities of its labels, if measures count the labels as written
+    chances     token probabilities of a judge's labels
     """
 
     study: str
@@ -253,8 +253,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def variant_rows(self) -> tuple[EstimateRow, ...]:
-        """The rows, with a further row for each variant of a number that human labels correct; the preferred variant
-        comes first."""
+        """The rows. A number that human labels correct has a row for each variant, the preferred variant first."""
         return tuple(part for row in self.rows for part in _by_variant(row))
 
     @cached_property
@@ -280,7 +279,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self._indexes[names]
 
     def rows_of(self, measure: str, facet: str | None = None, **where: str | None) -> list[EstimateRow]:
-        """The rows of a measure and facet with the values `where` in other columns, in order."""
+        """The rows of a measure and facet, in order. `where` gives the values that other columns must have."""
         return list(self._rows_by(tuple(where)).get((measure, facet, *where.values()), ()))
 
     def row(self, measure: str, **where: str | None) -> EstimateRow | None:

@@ -1,8 +1,8 @@
 """Correction of declared measures with human labels, for units that have one label each.
 
-A study computes its units' values from the judge's labels, and again as if all units had the same label, for each label
-in turn. From these values, Overton corrects the number of every model and condition, in the analysis and in
-comparisons.
+A study computes its units' values from the judge's labels. Then it computes the values as if all units had the same
+label, once for each possible label. From these values, Overton corrects the number of every model and condition, in the
+analysis and in comparisons.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class FrameCase(UnitCase):
 
         The first of the two `headlines` has measures over all units. The second has differences between two sides,
         which are corrected only if at least one unit belongs to a side. `judged` has the judge's label of each unit of
-        the `kind`, by the unit's `id`; the label is one of `labels`. Keys of numbers name the condition, unless it is
-        the `usual` one. Human labels for other ids are ignored.
+        the `kind`, by the unit's `id`. Each label is one of `labels`. Keys of numbers name every condition except
+        `usual`. Human labels for other ids are ignored.
         """
         of_units, of_sides = headlines
         has_sides = frames[0].has_units(of_sides)

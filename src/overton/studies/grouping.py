@@ -1,9 +1,9 @@
 """A study's units, with one row per unit, and numbers over groups of units.
 
 A study turns its records into units once (`rows.py`). A unit is, for example, a pair of answers, a conversation, or a
-thread in a condition. Each value has its own column. A `Measure` names the column, and a `Frame` gives its estimates,
-standard deviations and contributions, by model, condition and any other grouping of the units. Intervals are over
-clusters, by Overton's usual rule (`overton.statistics.jackknife`).
+thread in a condition. Each value has its own column. A `Measure` names the column. A `Frame` gives the measure's
+estimates, standard deviations and contributions, by model, condition and any other grouping of the units. Intervals are
+over clusters, by Overton's usual rule (`overton.statistics.jackknife`).
 """
 
 from __future__ import annotations
@@ -58,10 +58,9 @@ class Frame:
     """The units from some results, and the rule for intervals. Each view of the results, such as the view without
     malformed replies, has its own frame.
 
-    `measures` are all measures that the study declares. `settings` are pairs of a model and a condition, by default all
-    pairs with units. Each setting has a row for each measure, even if the setting has no units. Differences between
-    sides have rows only for groups with units. A measure is left out if the view lacks the measure's units or column.
-    Units of all models together have separate settings.
+    `measures` are all measures that the study declares. A measure is left out if the view lacks the measure's units or
+    column. `settings` are pairs of a model and a condition, by default all pairs with units. Each pair has a row for
+    each measure, even if the pair has no units. Differences between two sides have rows only for groups with units.
     """
 
     units: Mapping[str, Units]
@@ -113,7 +112,8 @@ class Frame:
         return made
 
     def settings_of(self, kind: str) -> list[tuple[str, str]]:
-        """The settings of a kind of units, which are either for all models together or for single models."""
+        """The pairs of a model and a condition that have rows for a kind of units. The model is '' if the units are
+        about all models together."""
         known = self._known[kind]
         if self.units[kind].sparse:
             return known
@@ -121,8 +121,8 @@ class Frame:
         return [setting for setting in self.settings if not models or bool(setting[0]) != ("" in models)]
 
     def has_units(self, grouping: Grouping) -> bool:
-        """Whether any unit has values of all facets of a grouping. For a grouping without facets, whether it has
-        measures."""
+        """Whether some unit has a value of every facet of the grouping. For a grouping without facets, whether
+        the grouping has measures."""
         if not grouping.by:
             return bool(grouping.measures)
         has_values = pl.all_horizontal(pl.col(column).is_not_null() for column in grouping.by.values())
@@ -130,7 +130,7 @@ class Frame:
         return any(bool(self.units[kind].table.select(has_values.any()).item()) for kind in kinds)
 
     def sides_of(self, grouping: Grouping) -> tuple[str, str, str]:
-        """The facet that has a grouping's two sides as values, and the names of the two sides."""
+        """The facet whose two values are the grouping's sides, and the names of the first and the second side."""
         (facet, column), kind = list(grouping.by.items())[-1], grouping.measures[0].units
         table = self.units[kind].table
         first, second = (table.filter(pl.col(f"{column}_place") == at)[column].first() for at in (0, 1))
@@ -162,10 +162,10 @@ class Frame:
     ) -> Iterator[EstimateRow]:
         """A row for each measure and group of units.
 
-        A group has one model, one condition and one value of each facet in `by`; with `by_item`, also one cluster. If
-        `also` lists values of the first facet, each of them has rows even if it has no units. With `deviations`, each
-        group has a further row of the variant 'sd': the standard deviation over the group's units (divisor n - 1).
-        Groups by item have no such row.
+        A group has one model, one condition and one value of each facet in `by`. With `by_item`, it also has only one
+        cluster. `also` lists values of the first facet that get rows even without units. With `deviations`, each group
+        has a further row of the variant 'sd': the standard deviation over the group's units (divisor n - 1). Groups by
+        item have no such row.
         """
         by, facet = by or {}, _facet(by or {})
         for kind, own in _by_units(measures):
@@ -224,9 +224,9 @@ class Frame:
         side's.
 
         The two sides are values of the last facet of `by`, in a column COLUMN. A second column, `COLUMN_place`, is 0
-        for units of the first side and 1 for units of the second. The jackknife leaves each cluster out of both
-        numbers. If `names` gives the names of the two sides, groups have rows even if they have no units. For a
-        `signed` measure, the number is the mean over the first side.
+        for units of the first side and 1 for units of the second. The jackknife leaves each cluster out of both sides
+        at once. If `names` gives the names of the two sides, groups have rows even if they have no units. A `signed`
+        measure is already a difference, so its row has the mean over the first side.
         """
         *outer, (_, column) = by.items()
         place, facet = f"{column}_place", _facet(by)
@@ -245,8 +245,9 @@ class Frame:
                         yield self._row(measure, facet, group, numbers[at], clusters[at], other)
 
     def contributions(self, measure: Measure, keep: pl.Expr | None = None) -> dict[tuple[str, str], Contribution]:
-        """Each cluster's contribution to a measure, by model and condition: sums, and the parts of failed and refused
-        units. Models and conditions without units are left out. `keep` selects the units that count."""
+        """Each cluster's contribution to a measure, by model and condition. A contribution has the cluster's sums, and
+        the weights of its failed and of its refused units. Models and conditions without units are left out. `keep`
+        selects the units that count."""
         units = self.units[measure.units]
         value, has_value = value_of(measure, units.weight), pl.col(measure.column).is_not_null()
         weight = pl.col(measure.weight or units.weight) if measure.weight or units.weight else pl.lit(1.0)
@@ -277,8 +278,8 @@ class Frame:
         return {setting: units.finisher.contribution(made, *setting) for setting, made in found.items()}
 
     def sums(self, measure: Measure, by: By | None = None) -> dict[tuple[str, ...], ClusterSums]:
-        """A measure's sums for each model, condition and value of the facets in `by`, sorted. All are over the same
-        clusters.
+        """A measure's sums for each model, condition and value of the facets in `by`, sorted. All sums are over the
+        same clusters.
 
         Use them for comparisons of groups that `differences` does not offer.
         """
@@ -289,8 +290,9 @@ class Frame:
         return {name: ClusterSums(*(part[:, at] for part in sums)) for at, name in enumerate(cells.names)}
 
     def gaps(self, first: Measure, second: Measure, by: By) -> dict[tuple[str, ...], tuple[Estimate, int]]:
-        """For each model, condition and value of the facets in `by`: the first measure minus the second, and the
-        smaller number of clusters. The jackknife leaves each cluster out of both numbers."""
+        """The first measure minus the second, for each model, condition and value of the facets in `by`. With each
+        difference comes a number of clusters: the smaller of the two measures' numbers. The jackknife leaves each
+        cluster out of both measures at once."""
         sums = [self.sums(measure, by) for measure in (first, second)]
         alike: dict[bytes, list[tuple[str, ...]]] = {}
         for group in sums[0]:
@@ -306,7 +308,7 @@ class Frame:
         """Two rows for each measure, model and condition: the number in `other`, and the number in this frame minus the
         number in `other`.
 
-        `nothing` is the reason for a missing number if no unit in `other` has a value.
+        `nothing` is the reason to give for a missing number of `other`, in case no unit there has a value.
         """
         for measure in measures:
             there = replace(measure, nothing=nothing)
@@ -341,8 +343,8 @@ class Frame:
         )
 
     def counts(self, kind: str, by: By) -> pl.DataFrame:
-        """The numbers of known units and of their clusters in each group. The columns are `model`, `condition`, those
-        of the facets, `units` and `clusters`; the rows are sorted."""
+        """The numbers of known units and of their clusters in each group. The columns are `model`, `condition`, the
+        facets' columns, `units` and `clusters`. The rows are sorted."""
         columns, cluster = [*MODEL, *by.values()], self.units[kind].cluster
         known = self._cells(kind).table.filter("known").drop_nulls(columns)
         counted = known.group_by(columns).agg(
@@ -353,9 +355,9 @@ class Frame:
     def unit_counts(self, facets: Iterable[str]) -> tuple[Cells, ...]:
         """The rows of the table 'counts' for the first kind of units.
 
-        A row of a model and condition has the numbers of known units, of their clusters, and of units that `failed`.
-        `labels` is the number of units that did not fail, because labels were requested for exactly these units.
-        `unread` counts labels that could not be parsed. A row of a facet's value has the numbers of units and clusters.
+        A row of a model and condition counts the known units, their clusters, and the units that `failed`. `labels`
+        counts the units that did not fail, because Overton requests labels for these units only. `unread` counts labels
+        that could not be parsed. A row of a facet's value counts only units and clusters.
         """
         (kind, units), *_ = self.units.items()
         clusters, columns = units.clusters or self.jackknife.unit, units.table.columns
@@ -489,8 +491,9 @@ class Frame:
         return over.ratios([kept], measure.nothing, measure.within)[0], clusters
 
     def _gaps(self, measure: Measure, first: ClusterSums, second: ClusterSums) -> tuple[list[Estimate], list[int]]:
-        """The ratios of `first` minus those of `second`, and the smaller numbers of clusters. The jackknife leaves each
-        cluster out of both ratios; `n` is the smaller count."""
+        """The ratios of `first` minus the ratios of `second`, and the smaller of the two numbers of clusters. The
+        jackknife leaves each cluster out of both ratios at once. The `n` of a difference is the smaller of the two
+        ratios' `n`."""
         over, kept = self._resampling(first, second)
         clusters = np.minimum(*(np.count_nonzero(each.below, axis=0) for each in (first, second))).tolist()
         if over is None:
@@ -520,7 +523,7 @@ def _side_by_side(sums: Sequence[ClusterSums]) -> ClusterSums:
 
 
 def is_first(grouping: Grouping) -> pl.Expr:
-    """An expression that is true for units of the first of a grouping's two sides."""
+    """A Polars expression that is true for the units on a grouping's first side."""
     return pl.col(f"{list(grouping.by.values())[-1]}_place") == 0
 
 
@@ -528,9 +531,9 @@ def compared(contributions: Iterable[tuple[Measure, Mapping[tuple[str, str], Con
     """Contributions by model, for a comparison of models. Each measure in each condition is treated as a separate
     measure.
 
-    The name of the separate measure is the original measure's key, followed by the condition, in which '_' replaces '-'
+    The name of the separate measure is the original measure's key, followed by the condition with '_' in place of '-'
     and '+'. The `plain` condition adds nothing to the name, and only measures in the plain condition are headlines. If
-    no condition is plain (''), measures in all conditions can be headlines.
+    `plain` is '', measures in all conditions can be headlines.
     """
     found: dict[str, list[Contribution]] = {}
     every = [(*setting, measure, made) for measure, by in contributions for setting, made in by.items()]

@@ -1,10 +1,9 @@
 """Guards around the code of other packages' studies. They turn anything that this code raises into one error, which
 names the line of the code.
 
-Only this file catches all exceptions, because a package may raise anything: a panic of a Rust library, a pytest skip
-and `SystemExit` do not derive from `Exception`. An interrupt by the user, a cancellation by the event loop and
-Overton's own errors are raised unchanged. Prints go to standard error, because standard output carries results for
-other programs.
+Only this file catches all exceptions, including those that do not derive from `Exception`. Examples are `SystemExit`, a
+pytest skip and a panic of a Rust library. An interrupt by the user, a cancellation by the event loop and Overton's own
+errors are raised unchanged. Prints go to standard error, because standard output carries results for other programs.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 declaration.
 
 An error in such a study disables only that study. The message is one sentence with the study, the trial and the line in
-the package. A walk through the declaration finds all functions.
+the package.
 """
 
 from __future__ import annotations

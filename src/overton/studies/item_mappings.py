@@ -95,7 +95,8 @@ class MappedObject(dict[str, Any]):
         self.file, self.row, self.columns = file, row, columns
 
     def only(self, *keys: str, **more: Any) -> MappedObject:
-        """Copy the object: keep those of `keys` that it has, and add `more`. File, row and columns stay the same."""
+        """Copy the object with only those of its keys that are in `keys`, and add `more`. File, row and columns stay
+        the same."""
         kept = {key: self[key] for key in keys if key in self}
         return MappedObject(self.file, self.row, self.columns, kept | more)
 
@@ -107,7 +108,7 @@ class MappedObject(dict[str, Any]):
 
 @dataclass
 class MappingNotes:
-    """Problems in the contents of tables, and the number of occurrences of each oddity or omission."""
+    """Errors in the contents of tables, and counts of each kind of oddity and omission."""
 
     problems: list[ItemProblem] = field(default_factory=list)
     odd: Counter[str] = field(default_factory=Counter)
@@ -118,8 +119,8 @@ class ItemMapping(Generic[Item]):
     """The keys that a mapping may have, and the function that makes an item from their values.
 
     `fields` and `parts` are an item's keys and its lists. `make` turns the values into an object in the study's format.
-    To leave an item out, it notes the omission and returns None. `read` makes an item from the object, as the study's
-    parser does. `noun` is the word for an item, and `docs` the page that describes mappings.
+    To leave an item out, `make` notes the omission and returns None. `read` makes an item from the object, as the
+    study's parser does. `noun` is the word for an item, and `docs` the page that describes mappings.
     """
 
     noun: str
@@ -366,8 +367,9 @@ class _Reader:
         return ParsedItems(items, (*_shortened(self.notes.problems, self.name), *findings, *self._warnings()))
 
     def _groups(self) -> list[list[Row]]:
-        """The rows of each item. If the rows are members of a list, an item has all rows that name it; otherwise each
-        row is an item."""
+        """The rows of each item. If each row is a member of one of the item's lists, rows with the same id belong to
+        one item. Without ids, rows with the same values of the item do. If rows are not members of lists, each row is
+        an item."""
         if not self.plan.has_rows_of_parts:
             return [[row] for row in self.rows]
         groups: dict[Any, list[Row]] = {}
@@ -435,8 +437,8 @@ class _Reader:
             )
 
     def _of_member(self, part: _PartPlan, row: Row, member: Any) -> Iterator[MappedObject]:
-        """The object of a member of a list. A member of another type than in the mapping gives no object and is noted.
-        `row` is the row that contains the member.
+        """The object of a member of a list. A member gives no object if its type differs from the mapping. This is
+        noted. `row` is the row that contains the member.
         """
         name, plain = f"{part.part.name}.{part.part.plain}", part.part.plain
         if isinstance(member, str) and plain not in part.sources:

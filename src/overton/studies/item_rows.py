@@ -2,8 +2,9 @@
 
 A row becomes an object in the study's own format and is parsed like a line of JSON. Problems name the row and column. A
 column has the name of its key, such as `question`. A list has one column for each member. These columns all have the
-name of the list (`pros`), or are numbered (`pros 1`). A column `comments.votes` fills a key of the objects in a list,
-and `crowd.counts.YTA` a key of an object. A cell may also contain a list or an object as JSON.
+name of the list (`pros`), or are numbered (`pros 1`). The column `comments.votes` fills the key `votes` of each object
+in the list `comments`. The column `crowd.counts.YTA` fills the key `YTA` of the object `counts` within the object
+`crowd`. A cell may also contain a list or an object as JSON.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _LAST_STEP = re.compile(r"(?:\.[^.\[\]]+|\[[^\[\]]*\]|^[^.\[\]]+)$")
 class RowText:
     """A file whose rows were converted to JSON objects, one per line, as the `Text` that a study parses.
 
-    `keys` maps each line to the columns of its object's keys. `noun` is the users' word for a line.
+    For each line, `keys` maps the keys of the object to columns of the file. `noun` is the users' word for a line.
     """
 
     file: Text
@@ -90,7 +91,7 @@ class RowText:
         return self.file.table()
 
     def located(self, finding: ItemProblem) -> ItemProblem:
-        """Locate a problem of one of the objects: name the row and column in the user's file."""
+        """Return a problem of an object, with the row and column in the user's file as its location."""
         found = _LINE.fullmatch(finding.key) if finding.place == self.name else None
         if found is None:
             return finding
@@ -115,8 +116,7 @@ class RowText:
 def as_rows(text: Text, kind: type[msgspec.Struct], noun: str, plural: str, mapping: str = "") -> RowText:
     """Read a .csv, .xlsx or .txt file as objects of `kind`; `findings` are errors and warnings about the file itself.
 
-    `mapping` is the documentation page on mappings, which read tables with other columns; '' if the study has no
-    mappings.
+    `mapping` is the documentation page on the study's mappings for tables with other columns, '' if there are none.
     """
     try:
         return _of_list(text, kind, noun) if text.suffix == ".txt" else _of_table(text, kind, noun, plural, mapping)
@@ -193,7 +193,7 @@ def _of_table(text: Text, kind: type[msgspec.Struct], noun: str, plural: str, ma
 
 
 def replace_prefix(notes: Notes, prefix: str) -> Notes:
-    """Make notes about one row of the file. They are added to the same findings."""
+    """Make notes about one row of the file. They go to the list of findings in `notes`."""
     return Notes(notes.place, prefix, notes.findings)
 
 

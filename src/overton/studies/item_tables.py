@@ -38,9 +38,9 @@ _MAX_ROWS = 100_000
 class ItemFiles(Generic[Item]):
     """The reader of items from JSON lines, rows of a '.csv', or both. `parse` is the function for `Items`.
 
-    The columns of a table are the fields of `kind`, under these names or `renamed` ones; other columns are ignored. A
-    `str` field is required, and no cell of it may be blank. A `str | None` or `bool | None` field may have no column or
-    empty cells. Messages name rows by their line.
+    The columns of a table are the fields of `kind`, under their own names or `renamed`. Other columns are ignored. A
+    `str` field is required, and no cell of its column may be blank. A `str | None` or `bool | None` field may lack a
+    column, or have empty cells. Messages name rows by their line.
 
     kind      the struct of an item
     plural    the plural of the noun ('pairs')

@@ -53,8 +53,8 @@ class Facet:
 
     `name` is the name of the field, and of the column in records and units. `title` is the heading in tables. `words`
     has names for the values, if the names differ from the values. Items without a value of the field are left out of
-    all numbers by the facet. `within` is a coarser facet. There are no numbers by this facet if it divides no value of
-    the coarser facet, or if it has more than 100 values.
+    all numbers by the facet. `within` is a coarser facet, such as the task of a template. Numbers by this facet are
+    left out if it forms no more groups than the coarser facet, or more than 100 groups.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Facet:
     within: str = ""
 
     def divides(self, items: Sequence[Any]) -> bool:
-        """Return whether this facet divides these items further than the coarser facet does, in few enough groups."""
+        """Return whether this facet forms more groups of these items than the coarser facet, and at most 100."""
         if not self.within:
             return True
         coarser = {getattr(item, self.within) for item in items}
@@ -82,7 +82,8 @@ class Items(Generic[Item]):
     """The items of a study, and how they are read.
 
     kind      the struct of one item; it has an `id`
-    noun      the word for an item ('issue'). `plural` is its plural, by default with an s; it is also an option's name
+    noun      the word for an item ('issue'). `plural` is the noun's plural, by default with an s,
+              and also a name of the option for items
     layouts   describes in one line which files and folders can be read
     parse     reads opened texts. Without it, each line of JSON is one `kind` (see `json_lines`), and `layouts` may be
               left out
@@ -95,9 +96,9 @@ class Items(Generic[Item]):
     starter   gives the study's bundled items, or the file or folder with them
     blank     makes a template item, whose texts describe what belongs in their place
     spelled   gives an item in words: a line to show in place of its id, and lines with details
-    subjects  gives the subjects of bundled items, by `about(item)`: the key of comparisons, mostly the item's id. A
-              profile groups items of several studies by subject
-    facets    properties of items by which numbers are given
+    subjects  gives the subject of each bundled item, by `about(item)`, which is mostly the item's id. A profile groups
+              items of several studies by subject
+    facets    properties of items; numbers are also given for each value of a property
     mapping   reads items from other tables; users give a TOML file with the mapping in place of items
     """
 
@@ -128,8 +129,8 @@ class Items(Generic[Item]):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The names of the option that gives items, the preferred name first. If items are made from words, the
-        preferred name is the noun."""
+        """The names of the option for items, the preferred name first. If items are made from words, the preferred name
+        is `noun`, otherwise 'items'."""
         return tuple(dict.fromkeys((self.noun, self.plural, "items") if self.named else ("items", self.plural)))
 
     def parsed(self, texts: Sequence[Text], reading: Any) -> ParsedItems[Item]:
@@ -165,10 +166,10 @@ def starter_file(package: str, name: str) -> Traversable:
 
 
 def starter_subjects(package: str) -> Mapping[str, str]:
-    """The subjects of a study's bundled items, by the key of comparisons (mostly the item's id).
+    """The subjects of a study's bundled items, by `about(item)` (mostly the item's id).
 
-    They are in `starter/subjects.toml` of `package`. Each line has the name of a subject, and then the study's items on
-    this subject. A profile shows items of all studies under these names.
+    The subjects are in `starter/subjects.toml` of `package`. Each line has the name of a subject, and then the study's
+    items on this subject. A profile shows items of all studies under the names of subjects.
     """
     text = starter_file(package, "subjects.toml").read_text(encoding="utf-8")
     subjects: dict[str, Any] = tomllib.loads(text)

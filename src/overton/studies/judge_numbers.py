@@ -18,11 +18,11 @@ def judge_rows(
     self_agreement: Mapping[str, SelfAgreement], weighing: Weighing | None, chances: JudgeChances | None = None
 ) -> Iterator[EstimateRow]:
     """The numbers on the judge: its agreement with itself, by kind of label, and the comparison of single answers with
-    token probabilities. If measures count labels as written, there are also the labels' proportions: as written, and
-    from probabilities.
+    token probabilities.
 
-    The facet of calibrations is 'role', with a value for each role that answers. If measures count labels as written,
-    the facet of the labels' calibration is 'judge'.
+    With `chances`, there are also each label's proportion among written labels, and its proportion by token
+    probabilities. The column `facet` is 'role' in rows on the calibration of answers. It is 'judge' in rows on the
+    calibration of the labels in `chances`.
     """
     for label, found in self_agreement.items():
         for name in ("same", "kappa", "overlap"):
@@ -65,7 +65,7 @@ def judge_counts(
     chances: JudgeChances | None = None,
 ) -> dict[str, tuple[Cells, ...]]:
     """Tables of counts and other values that belong to no single number: 'faults', 'self_agreement' and 'calibrations'.
-    If measures count labels as written, there are also 'label_calibrations' and 'label_probabilities'."""
+    With `chances`, there are also 'label_calibrations' and 'label_probabilities'."""
     made: dict[str, tuple[Cells, ...]] = {
         "faults": tuple(
             {

@@ -35,9 +35,10 @@ class QuestionRows:
 
     @cached_property
     def rows(self) -> pl.DataFrame:
-        """One row for each label: `thing` (its index), `id`, `label`, `group`, and `whole`, `model` and `row` if known.
+        """One row for each label, with the columns `thing`, `id`, `label`, `group`, and `whole`, `model` and `row` if
+        known.
 
-        If each thing has a list of labels, a thing whose list is null has no rows.
+        `thing` is the index of the row in `things`. If `things` have lists of labels, a missing list gives no rows.
         """
         import polars as pl
 
@@ -97,7 +98,7 @@ class QuestionRows:
         return label.is_not_null().to_list()
 
     def labels(self, place: int) -> dict[str, str | None]:
-        """The labels of one of the things in `asked`, by the part of the row's id that follows the thing's id."""
+        """The labels of one of the things in `asked`. The keys are the rows' ids without the thing's id."""
         thing = self.asked.select(name for name in ("row", "label") if name in self.asked.columns).row(
             place, named=True
         )
@@ -128,8 +129,8 @@ def rows_of(questions: Questions, results: Results, key: str | None = None) -> Q
 def plans_table(
     measure: str, width: float, labelled: int, names: tuple[str, str], plans: Sequence[LabelCount]
 ) -> Table:
-    """The numbers of labels that bring a measure's interval to a given width. `names` are the words for a row and for a
-    group."""
+    """The table of the numbers of labels that would give a measure's interval a certain width. `names` are the words
+    for a row and for a group."""
     row, group = names
     columns = [Column("Units to label"), Column("Labels", "count"), Column("Width with these labels", "value")]
     columns += [Column("Width if all are labelled", "value"), Column("Why not")]
@@ -174,7 +175,7 @@ class JudgedUnitTable:
 
 def usable_shares(labels: SavedLabels) -> dict[int, Mapping[str, float]]:
     """The proportions of human labels for each labelled row. If whole groups were sampled, only completely labelled
-    groups count: a person who stops early has labelled only the start of a group, which may differ from the rest."""
+    groups count. A person who stops early has labelled only the start of a group, which may differ from the rest."""
     said = labels.shares()
     if labels.task.design != "whole":
         return said

@@ -62,8 +62,8 @@ _METHOD = (
     "A corrected proportion is the judge's proportion, shifted by the judge's errors on the units with human labels"
     " (prediction-powered inference with power tuning). It describes units like those of the run, unless the method"
     " says otherwise. Its interval accounts for the clustering of units in groups. If people disagree about a unit"
-    " without adjudication, each person counts equally. Tables and charts below use the corrected number if it is the"
-    " preferred estimate."
+    " that was not adjudicated, each person counts equally. Tables and charts below use the corrected number if it is"
+    " the preferred estimate."
 )
 
 
@@ -114,8 +114,8 @@ def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> S
 
 
 def too_few(found: LabelledShares) -> str:
-    """The first sentence of a report if human labels cannot correct numbers, or are too few for corrected numbers to be
-    preferred; '' otherwise."""
+    """The first sentence of a report if its human labels cannot correct numbers, or are too few. '' for other
+    reports."""
     what = found.what.replace("_", " ")
     if found.why:
         return (
@@ -156,7 +156,7 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
 
 def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
     """Measures that depend on many labels, with a table for each group. The summary shows the table of all models. If
-    each unit has a single label, it shows every table."""
+    each unit has a single label, the summary shows every table."""
     title, said = _HOW[found.how]
     by_units = found.how != "errors undone"
     tests = (found.together, *(equal_error.sentence(by_units=by_units) for equal_error in found.equal_errors))
@@ -210,8 +210,8 @@ def _describe_labelling(found: LabelledShares) -> str:
         said += f" Also left out: {aside} in groups that were sampled whole but are only partly labelled."
     if found.cannot_tell:
         said += (
-            f" For {found.cannot_tell:g} units they could not tell; 'at most' is the proportion if all of these had the"
-            " label."
+            f" People could not tell for {found.cannot_tell:g} units. The column 'Corrected, at most' assumes that"
+            " all of them have the label."
         )
     if found.open:
         said += f" They disagree on {counted(found.open, 'units')} without adjudication so far."

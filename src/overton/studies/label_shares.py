@@ -34,8 +34,8 @@ class Variants(msgspec.Struct, frozen=True):
     """A number from the judge's labels alone (`plain`), corrected by human labels, and from human labels alone.
 
     In `corrected` and `labelled`, people who cannot tell give no label. For a proportion, `corrected_at_most` counts
-    each 'cannot tell' as this label. For a difference, `corrected_at_most` does so on the first side only, and
-    `corrected_at_least` on the second side only. `leads` names the preferred number.
+    each 'cannot tell' as this label. For a difference, `corrected_at_most` counts 'cannot tell' as this label on the
+    first side only, and `corrected_at_least` on the second side only. `leads` names the preferred number.
     """
 
     SHAPE = Shape(leads=True)
@@ -77,13 +77,13 @@ class LabelledBetween(msgspec.Struct, frozen=True):
 
 
 class LabelledNumbers(msgspec.Struct, frozen=True):
-    """Corrected measures that depend on many labels. `groups` has them by group ('' for everything), then by measure.
+    """Corrected measures that depend on many labels. `groups` has the measures of each group ('' for all units).
 
-    `how` is the method: 'whole units' corrects each unit's own value, 'errors undone' inverts the judge's errors label
-    by label, and 'single labels' corrects units that have one label each. `labels` counts the rows of measured units
-    with human labels, and `cannot_tell` the rows whose label people could not tell. `whole` counts completely labelled
-    units. `together` is a sentence on whether the judge's errors cluster within units. `equal_errors` are tests of
-    whether errors depend on the model or the condition, one for each kind of group.
+    `how` is the method. 'whole units' corrects each unit's own value. 'errors undone' inverts the judge's errors label
+    by label. 'single labels' corrects units that have one label each. `labels` counts the rows with human labels that
+    are used, and `cannot_tell` the rows whose label people could not tell. `whole` counts completely labelled units.
+    `together` is a sentence on whether the judge's errors cluster within units. `equal_errors` are tests of whether
+    errors depend on the model or the condition, one for each kind of group.
     """
 
     how: str
@@ -101,10 +101,10 @@ class LabelledShares(msgspec.Struct, frozen=True):
     `units` counts the units of `run` that the judge labelled, and `without_label` the units without a judge's label.
     `labelled` counts the judged units with human labels that are used. `set_aside` counts units with human labels that
     are not used: their groups were sampled whole and are not completely labelled. `cannot_tell` is the number of
-    labelled units whose label people could not tell; if people disagree, a unit counts in part. `open` counts the units
-    on which people disagree without adjudication. With at least `enough` labelled units, the corrected number is
-    preferred. `why` is the reason if nothing is corrected, '' otherwise. `measures` are the study's measures that
-    depend on many labels, None if it has no such measures.
+    labelled units whose label people could not tell. If only some people could not tell, a unit counts in part. `open`
+    counts the units on which people disagree without adjudication. With at least `enough` labelled units, the corrected
+    number is preferred. `why` is the reason if nothing is corrected, '' otherwise. `measures` are the study's measures
+    that depend on many labels, None if it has no such measures.
     """
 
     run: str
@@ -136,8 +136,8 @@ def shares_by_people(
     why: str = "",
     these: bool = False,
 ) -> LabelledShares:
-    """Proportions of every label. They describe a population of similar units; with `these`, they describe exactly the
-    units of this run.
+    """Proportions of every label. With `these`, they describe exactly the units of this run, otherwise a population of
+    similar units.
 
     `place` is the source of the labels, for messages. `why` is the reason if nothing can be corrected, '' otherwise.
 

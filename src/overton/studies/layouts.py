@@ -1,7 +1,7 @@
 """Layouts of a report's tables and charts, and the sections made from layouts and an analysis.
 
-A layout is data: it names measures, and the subject of each row. The measure gives a column's numbers and their kind,
-and the column's title unless the layout has a shorter one. Where no layout fits, a section has a function instead.
+A layout is data: it names measures, and the subject of each row. A measure gives a column its numbers, their format and
+its title. A layout may have a shorter title. Where no layout fits, a section has a function instead.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ CONDITION = "condition"
 class RowsOf:
     """The subject of each row of a table, or each dot of a chart: by default a model in a condition.
 
-    by     the facet with a row for each value, or `ITEM`; `title` is the heading of the values' column. Without a title
-           there is no such column, as for a facet with one value
-    sides  facets whose two sides a row compares, or `CONDITION`. Further facets add rows only for models and conditions
-           in which the first facet has two sides
+    by     the facet with a row for each value, or `ITEM` for a row for each item. `title` is the heading of the column
+           with these values. Without a title there is no such column
+    sides  facets with two sides, or `CONDITION`. Each row compares two sides. Models and conditions have rows only if
+           they have two sides of the first facet
     together  rows are about all models together, and name no model
     """
 
@@ -49,14 +49,14 @@ class RowsOf:
 class MeasureColumn:
     """The numbers of a measure, one for each row.
 
-    title    the heading, if it is not the measure's own title
+    title    the heading, by default the measure's own title
     of       'all': all units of a row. 'first' or 'second': the units of that side. 'difference': the difference
            between the two sides
     variant, against  as in the table of estimates
-    sides    a facet with two sides: the column has the difference between them within the row's subject. The column is
+    sides    a facet with two sides. The column has the difference between the sides, over the units of the row. It is
              left out if no row has such a difference
-    condition  the condition of the column's numbers, if it is not that of the row
-    kind     the format of the numbers, if it is not the measure's
+    condition  the condition of the column's numbers, by default the row's condition
+    kind     the format of the numbers, by default the measure's format
     detail   summaries leave the column out
 
     A column is left out if its measure cannot be computed from the records.
@@ -108,11 +108,10 @@ OverviewColumn: TypeAlias = MeasureColumn | WordsColumn
 
 @dataclass(frozen=True)
 class TableOf:
-    """A table with a row for each number of one measure. This is the measure of the first `MeasureColumn` without a
-    `condition`.
+    """A table with a row for each number of a measure.
 
-    A table without rows or numbers is left out, or replaced by `otherwise`. `head` is the heading of the models'
-    column. The other fields are those of `Table`.
+    The first `MeasureColumn` without a `condition` determines the measure. A table without rows or numbers is left out,
+    or replaced by `otherwise`. `head` is the heading of the models' column. The other fields are those of `Table`.
     """
 
     title: str
@@ -238,7 +237,7 @@ class _Group(NamedTuple):
     item: str | None = None
 
     def where(self, *values: str) -> str:
-        """The condition and the values of facets as in the table of estimates."""
+        """The condition and the values of facets, in the form that the table of estimates uses."""
         return " / ".join([self.condition, *values] if self.condition else values)
 
 
@@ -324,7 +323,8 @@ class _Source:
     def groups_by(
         self, facet: str | None, measure: str, *, items: bool = False, sides: bool = False, together: bool = False
     ) -> Iterator[_Group]:
-        """The groups by a facet's values; with `sides`, by its two sides; with `items`, for each item."""
+        """The groups that a facet's values form. With `sides`, a group has the facet's two sides. With `items`, each
+        group has one item."""
         for row in self.analysis.rows_of(measure, None if facet == CONDITION else facet, variant="plain"):
             model, condition, against = row.model or "", row.condition or "", row.against
             if (row.item is not None) != items or (against is not None) != sides or (row.model is None) != together:

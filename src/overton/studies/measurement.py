@@ -1,4 +1,4 @@
-"""The interface by which a study turns a run's records into numbers and displays them."""
+"""A study's interface for turning a run's records into numbers, and for displaying these numbers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 @dataclass(frozen=True)
 class Position:
-    """The column of records with the model's position, from which Overton finds changes of position.
+    """The column of records with the model's position. Overton finds changes of position in this column.
 
     If `values` are given, other values of the column are not positions. `by` is the column that names the speaker, if a
     trial has several speakers.
@@ -78,13 +78,13 @@ class Headline(Generic[Analysis, Record]):
     """The few figures of a study that are shown where space is limited, as in the logs of Inspect AI.
 
     `figures(analysis)` gives a few measures by name. `item` is the column that names the item. `value` computes one
-    number from the records of one item in one condition (NaN if the number does not exist); `meaning` explains the
+    number from the records of one item in one condition (NaN if the number does not exist). `meaning` explains this
     number. `columns` are the most important columns of records, which displays show first.
 
     `answers(records)` counts the answers that the figures leave out. From the table of the design's records, it yields
     each kind of omitted answer ('answers_other', 'answers_unread', 'judge_unread') with its number and the total.
-    `judge(figure, options)` names the role of the judge on whose labels the figure or count depends in a run with these
-    options. It is '' if there is no such judge. The names of that role's prompts start with `judge_prompts`. `position`
+    `judge(figure, options)` names the role of the judge whose labels the figure or count needs in a run with these
+    options. It is '' if no judge is needed. The names of that role's prompts start with `judge_prompts`. `position`
     locates the model's position in records. For each of `measures`, a plan states whether the design can measure it.
     """
 
@@ -109,20 +109,20 @@ class Comparing:
     """How a study computes each item's contribution to its measures. Comparisons of models are based on these
     contributions (`overton.studies.measures`).
 
-    unit      the plural word for items that is used where intervals are described
+    unit      the plural word for items in descriptions of intervals
     records   `records(results, how)` gives every model's contributions
     table     `table(table, how)` gives the contributions from a table made outside Overton
     place     `place(measure, model)` gives the keys that lead to a headline in the JSON; () if the JSON does not have
               it
     judge     `judge(measure)` names the role whose labels a measure depends on, '' if it depends on none
-    harmless  options in which compared runs may differ: they change the precision of numbers or add numbers, but do not
-              change the meaning of a number
-    weighing  `weighing(results, how)` decides whether proportions come from token probabilities, both for a design and
-              for its null conditions; None if the runs requested no token probabilities
+    harmless  options in which compared runs may differ. They change the precision of numbers or add numbers, and leave
+              the meaning of each number unchanged
+    weighing  `weighing(results, how)` decides whether proportions come from token probabilities. The decision is the
+              same for a design and its null conditions. None if the runs requested no token probabilities
     trial     the column of records with the trial's name, which ends in its repetition ('.../r3'). Repetitions make it
               possible to separate random variation from variation between items. '' if trials are not repeated
-    few       `few(results, how)` gives the contributions to `matched` measures for runs with different numbers of
-              trials; None if the study has no such measures
+    few       `few(results, how)` gives the contributions to `matched` measures if the compared runs have different
+              numbers of trials. None if the study has no such measures
     """
 
     unit: str
@@ -140,12 +140,12 @@ class Comparing:
 class Correcting(Generic[Analysis]):
     """Measures that depend on many of a judge's labels, and their correction by human labels.
 
-    whats  the kinds of label, on the study's labelling sheet, that the measures depend on
-    case   `case(results, what, people, how)` gives the units and their human labels (`overton.studies.correction`);
+    whats  the kinds of label that the measures depend on, as the study's labelling sheet names them
+    case   `case(results, what, people, how)` gives the units and their human labels (`overton.studies.correction`).
            None if the measures in this analysis depend on other labels
-    place  `place(analysis, place)` converts the location that the case names to the number's location in an analysis;
-           None if the analysis does not have the number
-    alone  by section key, a report's note on a section whose numbers depend on the judge's labels but are not corrected
+    place  `place(analysis, place)` converts a number's location in the case to its location in the analysis, None if
+           the analysis does not have the number
+    alone  notes for report sections whose numbers depend on the judge's labels but are not corrected, by section key
     """
 
     whats: tuple[str, ...]
@@ -181,8 +181,8 @@ class Measuring(Generic[Analysis, Record]):
     findings    `findings(analysis)` gives each model's position, and any tests to make: see `Said`
     unread      `unread(analysis)` counts replies that could not be parsed. If a model has many, its findings should not
                 be quoted
-    tables      one line on which tables made outside Overton can be measured
-    read        the kinds of these tables, whose columns the documentation shows
+    tables      one line that describes the tables from other sources that can be measured
+    read        the kinds of these tables. The documentation shows their columns
     table       `table(table, how)` gives the analysis of an opened table
     exhibits    `exhibits(results, analysis, how)` gives what a report shows, by default the sections alone
     overview    `overview(analysis)` gives the table on a run's first screen; by default the first table of `sections`

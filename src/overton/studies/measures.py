@@ -1,4 +1,4 @@
-"""Measures that a study declares, by which models can be compared, and the groups for which measures are computed."""
+"""Declarations of a study's measures, and of the groups for which measures are computed."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Measure:
     has no interval, '' if the number has one.
 
     A `variant` is another number for the quantity that a headline measures. It is displayed with the headline, but is
-    not a finding. With few trials, random variation may inflate a measure. Such a measure is not compared between runs
-    with different numbers of trials, and `unbiased` names the measure to use instead. A `matched` measure depends on
-    the number of trials for another reason. In its comparisons, both sides are reduced to the smaller number of trials
+    not a finding. Random variation may inflate a measure if trials are few. Overton does not compare runs with
+    different numbers of trials by such a measure, and advises the measure `unbiased` instead. A `matched` measure
+    depends on the number of trials for another reason. Its comparisons reduce both runs to the smaller number of trials
     (`Comparing.few`).
 
     If a study makes units (`overton.studies.grouping`), it declares every measure by the following fields, and Overton
@@ -43,10 +43,10 @@ class Measure:
     judge     the role whose labels the measure depends on, '' if it depends on none
     nothing   the reason given for a missing number if no unit has a value
     source    the publication that defines the measure
-    needs     the conditions without which no unit has a value, as trials name them. 'a' includes every condition 'a/b',
-              and 'a|b' means that either 'a' or 'b' is enough
+    needs     the conditions that a design must have for this measure, as trials name them. 'a' includes every condition
+              'a/b', and 'a|b' means that either 'a' or 'b' is enough
     least     numeric options, each with the smallest setting at which a unit can have a value
-    only      an option and the only setting of it at which the measure exists; None if the measure always exists
+    only      an option and its setting, if the measure exists only with this setting; otherwise None
     heading   the title of its columns in tables, if different from `title`
     phrase    its name in a sentence, if `title` would be unclear there: 'Recall of reference viewpoints'
     """

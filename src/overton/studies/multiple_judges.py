@@ -46,9 +46,9 @@ class TwoJudges(msgspec.Struct, frozen=True):
 class OnLabel(msgspec.Struct, frozen=True):
     """The agreement of judges on one kind of label.
 
-    `rows` is the number of rows with labels from at least two judges; on `differ` of these rows the judges disagree.
-    `alpha` is Krippendorff's alpha over all judges; its interval is over groups of similar rows. `labelled` counts the
-    rows that each judge labelled.
+    `rows` is the number of rows with labels from at least two judges. `differ` is the number of these rows on which the
+    judges disagree. `alpha` is Krippendorff's alpha over all judges; its interval is over groups of similar rows.
+    `labelled` counts the rows that each judge labelled.
     """
 
     what: str

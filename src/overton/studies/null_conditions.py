@@ -53,8 +53,8 @@ class Null:
     sides   `sides(results, rows, how)` gives the contributions of the null condition. `results` has the design's
             records, and `rows` has the records of the condition's own trials (None without trials). By default Overton
             computes the contributions from the results of `view`
-    trials  the condition's trials, grouped by item in the order given. Their names do not have the prefix 'null/NAME/'.
-            None if the condition is computed from the design's trials, or from chance alone
+    trials  the condition's trials, grouped by item in the order given. Their names are without the prefix 'null/NAME/',
+            which Overton adds. None if the condition is computed from the design's trials, or from chance alone
     column  the column of the record with the trial's name
     what    'null' if the condition removes the cause under study, 'factor' if it is a prompt variant
     nothing  the reason given for a missing number if no unit of the view has a value
@@ -155,8 +155,8 @@ def null_of(trial: str) -> str:
 
 
 def prompts_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The names of prompts that differ between `then` and `now`. Texts that models read only on request do not count if
-    they are new."""
+    """The names of prompts that differ between `then` and `now`. A new text does not count if models read it only with
+    certain options."""
     names = then.keys() | {name for name in now if name in then or not name.startswith(_OPTIONAL_TEXTS)}
     return sorted(name for name in names if now.get(name) != then.get(name))
 

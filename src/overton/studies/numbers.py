@@ -1,4 +1,4 @@
-"""Numbers as text. Tables and charts use a fixed number of decimals; in sentences, the rounding depends on the number
+"""Numbers as text. Tables and charts use a fixed number of decimals. In sentences, the rounding depends on the number
 of cases."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def number(value: float, kind: Kind) -> str:
 def interval(estimate: Estimate, kind: Kind) -> str:
     """'[low, high]' without percent signs, or 'no interval'.
 
-    If the data do not determine a limit, it is an end of the measure's range, and `NOT_DETERMINED` replaces it.
+    If the data do not determine a limit, the text has `NOT_DETERMINED` in its place.
     """
     return _interval(estimate, lambda end: number(end, kind))
 

@@ -32,7 +32,7 @@ class Option:
     most         the largest number allowed
     above        numbers must be greater than this
     known        the allowed values; those of a `Literal` need not be repeated
-    flag         the name on the command line for one of several values, such as '--condition' for `conditions`; every
+    flag         the name on the command line for one of several values, such as '--condition' for `conditions`. Every
                  interface also accepts the field's own name
     extends      whether `overton extend` may change the option; if the option has several values, new ones are added
     none         the word that users write for None, such as 'own' for the endpoint's own value
@@ -40,8 +40,8 @@ class Option:
     follows      whether Overton derives the option from the roles, so that users cannot set it
     file         whether the value is a path; the study receives an opened text or table
     argument     whether a command takes the option by position, without a flag
-    beside       the name of a file that Overton uses if the user gives no path; it must be in the folder of the input,
-                 or in the parent folder
+    beside       the name of a file that Overton uses if the user gives no path. Overton looks for it in the folder of
+                 the input and in the parent folder
     every        a word for all known values, such as 'all'
     unmentioned  the option's value in a run whose manifest is older than the option; None if that value is the default
     removed      values that only stored runs may have, each with advice on what to use instead
@@ -70,8 +70,8 @@ class Option:
 class Demands(msgspec.Struct, frozen=True, kw_only=True):
     """Requirements of a study's options on its models and services, by role.
 
-    answering      all models and services, those that the user named and those that follow from the options. None if no
-                   model or service follows from the options
+    answering      all models and services: those that the user named and those that the options add. None if the
+                   options add none
     needed         the optional roles that these options require
     tokens         the smallest number of output tokens that a complete reply needs
     probabilities  the roles whose models must return token probabilities
@@ -300,8 +300,8 @@ def _grown(old: Any, new: Any) -> Any:
 
 
 def stored_options(kind: type[msgspec.Struct], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of options as a run or log stored them. An option that is newer than the run has the value that applied to
-    such runs."""
+    """Values of options as a run or log stored them. If the run or log lacks an option, its `unmentioned` value is
+    added, if there is one."""
     newer = {field.name: field.option.unmentioned for field in fields_of(kind) if field.option.unmentioned is not None}
     return {**newer, **stored}
 

@@ -21,8 +21,8 @@ T = TypeVar("T")
 class Order:
     """The order of the labels or the materials in a judge's prompt.
 
-    If `is_own`, the order is the study's own. Otherwise the order is random and comes from `draw`; without a `draw`, it
-    is reversed.
+    If `is_own`, the order is the study's own. Otherwise `draw` makes a random order. Without a `draw`, the study's own
+    order is reversed.
     """
 
     is_own: bool = True
@@ -53,8 +53,8 @@ def reorder(draw: Draw, things: Sequence[T]) -> list[T]:
 def asked_in_order(
     messages: Sequence[Message], form: Form, labels: Sequence[str], order: Sequence[str]
 ) -> tuple[tuple[Message, ...], Form]:
-    """A request with `labels` in another order, both in the first message, which defines them, and in the reply
-    format."""
+    """A request with `labels` in another order. The order changes in the first message, which defines the labels, and
+    in the reply format."""
     first, *material = messages
     reordered = msgspec.structs.replace(first, content=text_in_order(first.content, labels, order))
     return (reordered, *material), form_in_order(form, labels, order)
@@ -98,7 +98,7 @@ def _defined_label(line: str, labels: Iterable[str]) -> str:
 
 
 def form_in_order(form: Form, labels: Sequence[str], order: Sequence[str]) -> Form:
-    """A reply format in which the `labels` of every list swap places as in `text_in_order`."""
+    """A reply format with `labels` in another order, in every list of labels."""
     if tuple(order) == tuple(labels):
         return form
     placed = dict(zip(labels, order, strict=True))

@@ -30,9 +30,9 @@ _HELP = "Use the paper's design, prompts and judge unless an option says otherwi
 class PaperTable:
     """A table of the paper, selected from the tables of the study's report.
 
-    `title` is the title of the report's table, in which '*' matches anything. The first column and `columns` are shown,
-    by default all columns. `source` is the table's location in the paper, by default the `source` of the report's
-    table.
+    `title` is the title of the report's table. A '*' in `title` matches anything. By default all columns are shown.
+    With `columns`, only the first column and these columns are shown. `source` is the table's location in the paper, by
+    default the `source` of the report's table.
     """
 
     title: str
@@ -54,12 +54,12 @@ class Paper:
 
     citation the citation of the paper
     options  the options of runs and plans that the paper's design fixes, by name. Users can override these values
-    unless   for an option of the design, the options that replace it: if the user gives one of them, the paper's value
-             is not used
+    unless   for an option of the design, the options that replace it. If the user gives a replacing option, the paper's
+             value is not used
     roles    the default models of each role, as in the paper
-    how      the options by which the paper computes its numbers, by name
+    how      the options of the analysis that give the paper's numbers, by name
     tables   the paper's tables, in its order
-    ours     one sentence on the parts that the paper does not print, so that Overton has written its own
+    ours     one sentence on the parts that Overton has written itself, because the paper does not print them
     missing  the reason why Overton has no published design for the study; all other fields are then empty
     """
 

@@ -142,7 +142,7 @@ def take_required(data: dict[str, Any], key: str, notes: Notes, prefix: str = ""
 
 
 def take_optional(data: dict[str, Any], key: str, notes: Notes) -> str | None:
-    """The text under `key`. None without that key, or if the text is unusable, which is noted as an error."""
+    """The text under `key`; None without that key. If the text is unusable, note the error and return None."""
     return None if data.get(key) is None else take_text(data[key], key, notes)
 
 
@@ -214,7 +214,7 @@ def note_repeated(named: Iterable[tuple[str, Notes]]) -> None:
 
 @cache
 def plain_field(kind: type[msgspec.Struct]) -> str:
-    """The key for a text that is given in place of an object of `kind`: the only required field besides the id. '' if
+    """The key for a text that replaces a whole object of `kind`. It is the only required field besides the id. '' if
     `kind` has several such fields, or if the field is not a text."""
     needed = [field for field in msgspec.structs.fields(kind) if field.required and field.encode_name != "id"]
     return needed[0].encode_name if len(needed) == 1 and needed[0].type is str else ""

@@ -26,7 +26,7 @@ class People:
     """Human labels of n units. Each row of `value` [n, S] sums to one, and `chance` [n] is the probability with which
     each unit was sampled.
 
-    `cannot_tell` counts further units, not among the n, whose label people could not tell.
+    `cannot_tell` counts the units whose label people could not tell. The n units do not include them.
     """
 
     id: Sequence[str]

@@ -27,9 +27,9 @@ class PlannedHeadline(msgspec.Struct, frozen=True):
     `lacks` names required conditions that the design does not have. `short` names options whose value is too small,
     with the smallest value that the headline requires. The design can measure the headline if `lacks` and `short` are
     empty. The headline's interval is over `units` units (such as issues), and needs at least five. `width` is the width
-    of its 95% interval if models vary as in a pilot, None without a pilot. Either `items_for_half` units or
-    `trials_for_half` trials of each unit would halve that width; either number is None if it is unknown, or if no
-    increase is enough.
+    of its 95% interval if models vary as in a pilot, None without a pilot. `items_for_half` is the number of units that
+    would halve this width. `trials_for_half` is the number of trials of each unit that would halve it. Each of these
+    two fields is None if the number is unknown, or if no number is large enough.
     """
 
     measure: str

@@ -79,8 +79,8 @@ Both = tuple[Contribution, Contribution] | None
 
 
 class ObservedVariance(NamedTuple):
-    """The observed variance of a number (`varies`), and the number of items from which the number is computed. `pulls`
-    has the influence of each item, or each group of items, on the number."""
+    """The observed variance of a statistic (`varies`), and the number of items from which the statistic is computed.
+    `pulls` has the influence of each item, or each group of items, on the statistic."""
 
     varies: ItemVariance
     items: int
@@ -112,8 +112,8 @@ def chance_of(
     counts: tuple[int, int],
     jackknife: Jackknife,
 ) -> float:
-    """A part of the variance of one item's influence on the difference between two models: the part due to random
-    variation within a single trial."""
+    """The variance of one item's influence on the difference between two models, due only to random variation within a
+    single trial."""
     items, resampling = _shared_items([*base, *candidate], jackknife)
     first, second = (
         of_candidate.over(items, resampling).minus(of_base.over(items, resampling))
@@ -138,7 +138,7 @@ class ItemsNeeded(msgspec.Struct, frozen=True):
     """The number of items required with `trials` trials of each item. `trials` is None if the number of trials does not
     matter or is unknown.
 
-    To detect the difference, `items` items are required; `items_between` is an 80% interval for that number, which
+    To detect the difference, `items` items are required. `items_between` is an 80% interval for that number, which
     reflects the pilot's uncertainty. `items_equivalent` items are required to find two models equivalent if they truly
     differ by half the margin. A value is None if no number of items is enough. Costs are in US dollars, None if a price
     is unknown.
@@ -157,16 +157,17 @@ class Detection(msgspec.Struct, frozen=True):
     plan detects.
 
     `pilot` names the source of the variation between items: `pilot_models` answered `pilot_trials` trials of each of
-    `pilot_items` items. `correlation` is the correlation over items between the two models' true numbers; `assumed` is
+    `pilot_items` items. `correlation` is the correlation over items between the two models' true numbers. `assumed` is
     True if no pilot gave this correlation. `differing` lists the settings in which the plan differs from the pilot.
-    `spread_items` and `spread_trials` are standard deviations of one item's influence on the difference. The first is
-    due to differences between items, the second to random variation within a single trial (None if the two could not be
-    separated). `pairs` is the number of pairs of models among which the significance level is divided (Bonferroni).
+    `spread_items` and `spread_trials` are standard deviations of one item's influence on the difference. `spread_items`
+    is due to differences between items, and `spread_trials` to random variation within a single trial. `spread_trials`
+    is None if these two sources could not be separated. `pairs` is the number of pairs of models among which the
+    significance level is divided (Bonferroni).
 
     `unit` is the plural word for the clusters that intervals are over. Three values describe the plan itself. `chance`
     is the plan's power to detect the difference, and `smallest` is the smallest difference that it detects with the
     requested power. `chance_equivalent` is the probability that the plan finds two models equivalent if they truly
-    differ by half the margin. If these three values are missing, `why` is the reason; otherwise it is None.
+    differ by half the margin. If these three values are missing, `why` is the reason, otherwise None.
     """
 
     measure: str
@@ -196,8 +197,9 @@ class Detection(msgspec.Struct, frozen=True):
 
 
 def with_fewer_trials(comparing: Comparing, results: Results, how: Any, trials: int) -> Sides:
-    """Every model's contributions to the `matched` measures, as a run with only `trials` trials would give them: the
-    means over blocks of trials. Empty if the study has no such measures, or if a record's repetition is unknown."""
+    """Every model's contributions to the `matched` measures, as expected from a run with only `trials` trials. They are
+    means over blocks of that many trials. The result is empty if the study has no `matched` measures, or if a record's
+    repetition is unknown."""
     records = results.records
     if comparing.few is None or comparing.trial not in records.columns:
         return {}

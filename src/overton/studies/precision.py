@@ -6,9 +6,10 @@ then arms where further blocks narrow the headline's interval most per call. Num
 interim analyses are few and intervals stay valid (`overton.statistics.stopping`).
 
 The headline of a study that can stop early is a mean of one value per conversation: yes or no, or a number with bounds.
-In a run that stops early, items have unequal numbers of conversations. The headline is therefore a mean over arms, each
-with its weight in the whole design, and its limits allow for early stopping (`overton.statistics.stopping`). Measures
-in other sections have the same weights (`overton.studies.arm_weights`), and the usual intervals over items.
+In a run that stops early, items have unequal numbers of conversations. The headline is therefore a mean over arms, and
+each arm has its weight in the whole design. The headline's limits allow for early stopping
+(`overton.statistics.stopping`). Measures in other sections have the same weights (`overton.studies.arm_weights`), and
+the usual intervals over items.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class PrecisionTarget(msgspec.Struct, frozen=True, omit_defaults=True):
     """The target precision of a run: half-widths of intervals by measure, in the measure's units, and the maximum
     number of calls.
 
-    `rule` is the method that keeps limits valid over several interim analyses. 'divided' divides the significance level
-    among the analyses; runs of 0.2.0 do this, and their manifests do not mention the rule. 'repeated' uses repeated
-    confidence intervals, which are narrower.
+    `rule` is the method that keeps limits valid over several interim analyses. 'repeated' uses repeated confidence
+    intervals. 'divided' divides the significance level among the analyses, so its intervals are wider. Manifests that
+    name no rule, as in version 0.2.0, have the rule 'divided'.
     """
 
     measures: dict[str, float] = {}
@@ -52,9 +53,9 @@ class PrecisionTarget(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PrecisionLimit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A number that describes only the run's items and wordings. Its limits, at the confidence level `LEVEL`, are valid
-    after stopping. The number is for a whole model if `item` is ''. `wanted` is the requested half-width, None without
-    a request."""
+    """A number that describes only the run's items and wordings, with limits at the confidence level `LEVEL`. The
+    limits are valid even though the run decided from its own results when to stop. The number is for a whole model if
+    `item` is ''. `wanted` is the requested half-width, None without a request."""
 
     measure: str
     title: str
@@ -132,8 +133,8 @@ class PrecisionState(NamedTuple):
 
 @dataclass(frozen=True)
 class Goal:
-    """A measure whose half-width users can request: its title, and a limit (`most`) that the half-width must be
-    below."""
+    """A measure whose half-width users can request. `title` is its title, and a requested half-width must be below
+    `most`."""
 
     title: str
     most: float
@@ -156,9 +157,8 @@ class InterimResult(NamedTuple):
     def reach(self) -> float:
         """The distance from the headline's mean to each limit, in standard errors.
 
-        Repeated confidence intervals allow for the largest possible number of interim analyses, each with `ROUND` times
-        the information of the previous analysis. Fewer analyses with larger steps between them would give narrower
-        intervals.
+        Repeated confidence intervals assume the largest possible number of interim analyses, each with `ROUND` times
+        the information of the previous analysis. With fewer analyses, intervals would be narrower.
         """
         from overton.statistics.proportions import quantile
         from overton.statistics.stopping import divide_level, repeated_reach
@@ -217,10 +217,11 @@ class TrialOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class StoppingPlan:
-    """The longest possible plan of a model pipeline, in blocks. Decisions choose from its blocks.
+    """The longest possible plan of a model pipeline, in blocks. The stopping rule decides which of these blocks are
+    run.
 
-    `most` maps each arm to the maximum number of calls of one of its trials. `calls` is the maximum number of calls of
-    the whole pipeline.
+    `most` maps each arm to the maximum number of calls of one trial. `calls` is the maximum number of calls of the
+    whole pipeline.
     """
 
     blocks: Blocks
@@ -277,7 +278,7 @@ class StoppingPlan:
 
     @property
     def most_looks(self) -> int:
-        """The maximum number of interim analyses of the headline. The number is larger if arms are also analysed
+        """The maximum number of interim analyses of the headline. This maximum is larger if arms are also analysed
         separately."""
         from overton.statistics.stopping import most_looks
 
@@ -445,8 +446,8 @@ class Mean(NamedTuple):
 
 
 def twice(condition: str) -> int:
-    """The number of blocks of a condition in the first round. It is two, because one conversation does not show how
-    much others would differ."""
+    """The number of blocks of a condition in the first round. It is two, so that the variation between conversations
+    can be estimated."""
     return 2
 
 
@@ -467,7 +468,8 @@ def judged_by_means(
 ) -> PrecisionState:
     """The precision of the requested headlines (by default the first), and of `shares` if requested.
 
-    Several of `means` may have the same name (one per model). Then each of them must reach the target precision.
+    Several of `means` may have the same name, such as one for each model. Then each of these means must reach the
+    target precision.
     """
     limits, wide = _share_limits(looked, shares, wanted[SHARE], title) if SHARE in wanted else ([], frozenset())
     named = {name for name in wanted if name != SHARE} or (set() if wanted else {means[0].name})

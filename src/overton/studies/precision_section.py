@@ -41,9 +41,10 @@ _RULES = {
     ),
 }
 _PRECISION_METHOD = (
-    "These limits describe exactly the items and wordings that were asked, and stay valid after any number of"
-    " interim analyses (checks whether the run may stop). A model's number pools its items, {rule} The intervals in"
-    " other sections describe other items like these; more trials of the same items hardly narrow those intervals."
+    "The limits in this section describe exactly the items and wordings that were asked. They stay valid after any"
+    " number of interim analyses (checks whether the run may stop). A model's number pools its items, {rule} The"
+    " intervals in other sections describe other items like these. More trials of the same items hardly narrow the"
+    " intervals in other sections."
 )
 
 

@@ -4,16 +4,17 @@ proportions.
 A study whose roles choose among options has two settings, `shares: Shares = "sampled"` and `calibrate: Calibrate =
 CALIBRATE`. Its `demands` name the roles that must return probabilities. The study asks with `Form(weigh=...)`, finds
 the option in the reply (`judging.option_probabilities.chances_at`), and stores the probabilities in separate columns.
-`add_calibration` chooses a sample of the study's trials. A sampled trial repeats its request as often as required, each
-time with a separate speaker, and stores the answers in a further column. Each analysis computes the run's calibration
-from the probabilities and these answers.
 
-`auto` uses probabilities only if `statistics.calibration` finds agreement for every model measured together, because
-one comparison must not mix probabilities and counts.
+`add_calibration` chooses a sample of the study's trials, in which the probabilities are checked. A sampled trial
+repeats its request as often as required, and stores the sampled answers in a further column. Each analysis compares
+these answers with the probabilities (the run's calibration).
 
-For a judge, measures, corrections by human labels and comparisons always use the label that the judge wrote. The
-probabilities show in addition how certain the judge is of its labels, and the proportion that each label would have in
-many answers.
+With `auto`, probabilities are used only if they agree with sampled answers for every model that is measured. One
+comparison then never mixes probabilities and counts. `statistics.calibration` tests the agreement.
+
+A judge may return probabilities with its label. Measures, comparisons and corrections by human labels use only the
+label that the judge wrote. The probabilities show how certain the judge is, and the proportion that each label would
+have in many answers.
 
 For each `Question`, the study stores the requested probabilities and the answers sampled by `Question.sample` in
 separate columns. It passes these columns to `label_probabilities` as one `LabelProbabilityTable` for each kind of
@@ -85,7 +86,8 @@ def resolve_label(
     chosen: str, asked: Iterable[str], calibrations: dict[str, Calibration], unweighed: dict[str, int]
 ) -> Weighing | None:
     """Decide whether proportions are means of probabilities. `chosen` is the user's choice, and `asked` has the setting
-    of each run. The decision holds for all models measured together. Return None if no run requested probabilities."""
+    of each run. All models that are measured together get the same decision. Return None if no run requested
+    probabilities."""
     wanted = {mode or "sampled" for mode in asked}
     if wanted <= {"sampled"}:
         return None
@@ -101,8 +103,8 @@ def resolve_label(
 
 
 def resolve_probabilities(how: HowT, design: Weighing | None) -> HowT:
-    """Return `how` with the choice between counts and probabilities for a null condition. A null condition always uses
-    the choice for the `design`. `how` is unchanged if no run has probabilities."""
+    """Return the options `how` for a null condition, with the same choice between counts and probabilities as in the
+    `design`. The options are unchanged if no run has probabilities."""
     if design is None:
         return how
     return msgspec.structs.replace(how, shares="probabilities" if design.used else "sampled")
@@ -111,8 +113,8 @@ def resolve_probabilities(how: HowT, design: Weighing | None) -> HowT:
 def calibrated(
     probabilities: Sequence[Sequence[float]], names: Sequence[Sequence[str]], labels: Sequence[str]
 ) -> Calibration:
-    """Compare a judge's sampled answers with its probabilities. `probabilities` has the probabilities of all `labels`
-    at each prompt, and `names` the labels of the answers sampled at that prompt."""
+    """Compare sampled answers with token probabilities. `probabilities` has the probabilities of all `labels` at each
+    prompt, and `names` the labels of the answers sampled at that prompt."""
     import numpy as np
 
     from overton.statistics.calibration import calibration
@@ -127,8 +129,8 @@ def calibrated(
 
 
 def weighing_notes(found: Weighing | None, what: str = "Shares") -> Iterator[str]:
-    """The first sentences of a report: how the numbers `what` are computed, and for each model whether answers and
-    probabilities agree."""
+    """The first sentences of a report. They tell how Overton computes the numbers, which are called `what`. For each
+    model, they also tell whether answers and probabilities agree."""
     if found is None:
         return
     if found.used:
@@ -139,7 +141,7 @@ def weighing_notes(found: Weighing | None, what: str = "Shares") -> Iterator[str
         yield f"{name}: {verdict_on(calibration)}"
     for name, count in found.unweighed.items():
         some = counted(count, "answers")
-        yield f"{name}: no probability was returned for the option in {some}; each counts as one sampled answer."
+        yield f"{name}: {some} came without a probability for the chosen option. Each counts as one sampled answer."
 
 
 def verdict_on(calibration: Calibration) -> str:
@@ -218,10 +220,12 @@ _METHOD = (
     " calibration slope: 1 if answers and probabilities agree, below 1 if the probabilities are more extreme than"
     " the answers. The typical difference at a prompt is the root mean square of the differences at single"
     " prompts. Each prompt is weighted by the standard deviation of one answer, and the part that chance adds is"
-    " excluded. Answers and probabilities agree if the intervals of all these differences lie within the band:"
-    " mean, away from one half, typical and, if known, for answers without an option. They differ if the typical"
-    " difference or the one for answers without an option clearly lies outside the band. They also differ if the"
-    " calibration line clearly leaves the band at some prompt."
+    " excluded. The verdict compares differences with a band from -0.1 to 0.1. The verdict uses four"
+    " differences: the mean difference, the difference away from one half, the typical difference, and (if known) the"
+    " difference in answers without an option. Answers and probabilities agree if the intervals of these differences"
+    " lie within the band. Answers and probabilities differ if the typical difference, or the difference in answers"
+    " without an option, clearly lies outside the band. They also differ if the calibration line clearly leaves the"
+    " band at some prompt."
 )
 
 
@@ -344,8 +348,8 @@ def _summarise_labels(
 
 
 def probability_notes(found: JudgeChances | None) -> Iterator[str]:
-    """The first sentences of a report: that measures count labels, and whether sampled answers agree with the
-    probabilities."""
+    """The first sentences of a report. They state that measures count labels, and whether sampled answers agree with
+    the probabilities."""
     if found is None:
         return
     weighing = found.weighing

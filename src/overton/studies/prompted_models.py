@@ -1,7 +1,7 @@
 """Models under a system prompt, measured as separate models: 'NAME with system-1'.
 
-This gives every study tables, findings, comparisons, corrections and baselines by system prompt. The study's code need
-not handle system prompts.
+All studies therefore have tables, findings, comparisons, corrections and baselines by system prompt. The code of a
+study need not handle system prompts.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _PROMPT = rf"^(?:{PREFIX}[^/]+/)?(system-[0-9]+)/"
 
 
 def splits_models(study: AnyStudy) -> bool:
-    """Whether Overton measures models of this study separately by system prompt. False if the study's own measures use
-    system prompts as conditions."""
+    """Whether Overton measures models of this study separately by system prompt. This is false if the study's own
+    measures use system prompts as conditions."""
     return isinstance(study.trials, WithSystemPrompts) and not study.trials.own
 
 
@@ -79,7 +79,7 @@ def tables_by_prompt(study: AnyStudy, records: pl.DataFrame) -> Iterator[tuple[s
 
 
 def split_models(records: pl.DataFrame, measuring: Measuring[Any, Any]) -> pl.DataFrame:
-    """Records in which a model under a system prompt has a separate name. The column of conditions is removed."""
+    """Records in which a model's name includes its system prompt. The column of conditions is removed."""
     import polars as pl
 
     found = records[SYSTEM].unique(maintain_order=True).to_list()

@@ -48,10 +48,9 @@ T = TypeVar("T")
 class JudgePrompt(Generic[T]):
     """The messages to a judge about one unit, and the parsing of the reply.
 
-    To request probabilities, `words` must have every word that can express a label in a reply, and map it to that
-    label. With a `key`, the reply is a JSON object that has the word under this key. `named(text)` finds one of the
-    words in an answer that is sampled to calibrate probabilities. By default the search is the same as for the
-    probabilities.
+    Requests for probabilities need `words`, which maps every word that can express a label to that label. With a `key`,
+    the reply is a JSON object that has the word under this key. `named(text)` finds one of the words in an answer that
+    is sampled to calibrate probabilities. By default, the word is found in the same way as for the probabilities.
     """
 
     messages: tuple[Message, ...]
@@ -88,9 +87,9 @@ def label_prompts(
     """The prompts of a question whose reply is one of its `labels`, for `Question.prompts`.
 
     `messages(material, order)` gives the messages to the judge, whose reply has the `form`. `read(text, labels)` finds
-    the label in a reply's text; a refusal has no label. By default the reply is the label in round brackets. If the
-    order is not the study's own, `swap` maps a label in the reply to the label that it means. Labels that `swap` leaves
-    out keep their meaning.
+    the label in a reply's text; a refusal has no label. By default the reply is the label in round brackets. `swap`
+    applies to orders other than the study's own. It maps a label in the reply to its meaning, such as 'A' to 'B'.
+    Labels that `swap` leaves out keep their meaning.
     """
     shape = form or Form(choices=tuple(f"({label})" for label in labels))
 
@@ -114,9 +113,9 @@ def filled_prompts(
     prompts: Prompts, name: str, meanings: Mapping[str, str]
 ) -> Callable[[Material, Order], tuple[JudgePrompt[str]]]:
     """A function for `Question.prompts` that makes a question's prompts from the text `name`. In the text, {{ labels }}
-    is replaced by one line '(LABEL) MEANING' for each label; requests in another order list the labels in that order.
-    Parts of the material replace the other placeholders. If a part contains a tag that the text uses, the tag is
-    escaped. The reply is one label in round brackets.
+    is replaced by one line '(LABEL) MEANING' for each label, in the order of the request. Parts of the material replace
+    the other placeholders. If a part contains a tag that the text uses, the tag is escaped. The reply is one label in
+    round brackets.
     """
 
     def messages(material: Material, order: Order) -> tuple[Message, ...]:
@@ -198,12 +197,12 @@ class Question(Generic[T]):
     `key` is the kind of label, which names the question's labelling sheet, label tasks and controls.
 
     The judge of `role` receives `prompts(material, order)`: one prompt with the published words, or several prompts
-    whose replies are parsed together. `labels_of(values, material)` gives the labels of one unit from the values of its
-    replies; a reply without a value is None. The key of a label is the part of its row's id after the unit's id and a
-    slash, or '' if the row has the unit's id. By default the value is the label. `reason` is the JSON key of a reason
-    that the prompt requests before the label; the reason comes last if the material requires this (`LABEL_FIRST`). If
-    one reply has the labels of several questions, these questions have the same `prompts`, and the study asks only the
-    first of them.
+    whose replies are parsed together. `labels_of(values, material)` gives the labels of one unit by key, from the
+    values of its replies. A reply without a value is None. A label in the row 'UNIT/KEY' has the key 'KEY', and a label
+    in the row 'UNIT' has the key ''. By default, the first reply's value is the only label. `reason` is the JSON key of
+    a reason that the prompt requests before the label, or after it if the material requires this (`LABEL_FIRST`). If
+    one reply has the labels of several questions, these questions have the same `prompts`. The study then asks only the
+    first of these questions.
 
     `columns` maps each column of first labels in the records to the column with second labels of the same units,
     requested in the other order. It maps to '' if the study never requests second labels. `repeated` is the column that
@@ -217,8 +216,8 @@ class Question(Generic[T]):
 
     `rows(results)` has one row for each unit that the judge may have labelled. Its columns are `id`, `label` (null
     without a label), `group` (rows of one group are similar), `model`, `condition`, and those that `material` and
-    `texts` need. If one unit has several labels, `label` is a list of them, and `row` lists the part of each label's
-    row id after the unit's id. With one label, `row` may be a single text. The column `whole` names the groups that are
+    `texts` need. If one unit has several labels, `label` and `row` are lists: the labels, and their keys as in
+    `labels_of`. With one label, `row` may be its key as a single text. The column `whole` names the groups that are
     sampled as a whole, by default `group`. The column `asked` is false for units about which the judge was not asked.
     `material(results, rows)` gives the material of some of these rows, and `texts(results, rows)` adds the columns that
     annotators see. `unasked(results)` is the reason why a judge cannot be asked about these units again, '' if it can
@@ -277,9 +276,9 @@ class Question(Generic[T]):
     ) -> tuple[str, ...] | None:
         """Sample answers about one unit at temperature 1, to calibrate token probabilities; None if `count` is 0.
 
-        The result has each answer's label as a text, after the conversion that columns of records use; `NO_LABEL`
-        stands for a reply without a label. If a trial has several such units, each unit needs a different `place`.
-        `prompt` is the index of one of several prompts about the unit.
+        The result has each answer's label as a text, converted as for columns of records. `NO_LABEL` stands for a reply
+        without a label. If a trial has several such units, each unit needs a different `place`. `prompt` is the index
+        of one of several prompts about the unit.
         """
         if not count:
             return None
@@ -298,8 +297,7 @@ class Question(Generic[T]):
         return None if label is None else self.stored.get(label, label)
 
     def record_values(self, column: str, answer: JudgeAnswer[T]) -> dict[str, Any]:
-        """All columns of a record that are computed from one reply: the reply to the request for the label in
-        `column`."""
+        """All columns of a record that are computed from the judge's reply about the label in `column`."""
         read = answer.value
         found = {column: self.value(answer.labels.get("")) if self.recorded is None else self.recorded(read)}
         if answer.replies[0].choice is not None:
@@ -347,8 +345,7 @@ class JudgeAnswer(Generic[T]):
 
     @property
     def labels(self) -> Mapping[str, str | None]:
-        """The label of each row of the unit, by the part of the row's id after the unit's id; see
-        `Question.labels_of`."""
+        """The unit's labels by key: see `Question.labels_of`."""
         return self.question.labels_of([reply.value for reply in self.replies], self.material)
 
     def probabilities(self, place: int = 0) -> tuple[float, ...] | None:
@@ -385,9 +382,9 @@ class JudgedLabels:
 class LabelPlans:
     """The numbers of human labels required for measures that depend on many labels.
 
-    `measures` depend on labels of the kind `what`. `of(results, people, measure, width)` estimates, from the labels so
-    far (`people_table`), the number of labels with which the interval of a measure has the given width. If measures are
-    by condition, GROUP/MEASURE names the measure in one condition.
+    `measures` depend on labels of the kind `what`. `of(results, people, measure, width)` estimates the number of labels
+    with which the interval of a measure has the given width. The estimate uses the labels so far, `people` (a
+    `people_table`). If measures are by condition, GROUP/MEASURE names the measure in one condition.
     """
 
     what: str
@@ -475,7 +472,8 @@ class Questions:
         )
 
     def in_other_order(self, materials: Mapping[str, Material]) -> dict[str, Material]:
-        """The same materials, with each column replaced by the column for labels in the other order."""
+        """The same materials, under the columns with labels in the other order. Columns without second labels are left
+        out."""
         others = ((self.question_of(column).columns[column], material) for column, material in materials.items())
         return {column: material for column, material in others if column}
 

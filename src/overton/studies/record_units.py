@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class RecordUnits(Rows[Any]):
     """Units that are records. Their kind is `kind`, and the column `cluster` names each unit's cluster.
 
-    Measures are means of the columns `values`, which are null where a record has no value; a record without any value
+    Measures are means of the columns `values`, which are null where a record has no value. A record without any value
     is not counted. The column `condition` names the record's condition. Without this column all records are in one
     condition. If records have a column `failure`, a record with a failure counts as a failed call. A column `unread`
     counts a record's labels that could not be parsed.

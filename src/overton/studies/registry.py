@@ -73,13 +73,13 @@ _COMMANDS = (
     ),
     Command(
         "compare-clusterings",
-        "Compare two clusterings of the same threads from one run, and write a sheet on which people choose the"
+        "Compare two clusterings of the same threads from one run, and write a sheet for people to choose the"
         " better one.",
         "overton.commands.pluralism:compare_clusterings",
     ),
     Command(
         "compare-references",
-        "Compare two sets of reference viewpoints (one may be hand-made) by the comments that each names.",
+        "Compare two sets of reference viewpoints (one may be hand-made) by the comments that each set names.",
         "overton.commands.pluralism:compare_references",
     ),
     Command(
@@ -94,7 +94,7 @@ _COMMANDS = (
     ),
     Command(
         "values-sheet",
-        "Write a sheet on which a person sorts collected values, decides on them, or merges some.",
+        "Write a sheet for a person to sort collected values, decide on them, or merge some.",
         "overton.commands.deliberation:values_sheet",
     ),
     Command(
@@ -185,8 +185,8 @@ class StudyEntry:
 
 
 def study_named(name: str) -> AnyStudy:
-    """The study with this name, with hyphens or underscores. This includes studies that make or label items, ask
-    another study's judge again, or test that judge on controls.
+    """The study with this name, which may be written with hyphens or underscores. It may also be a study that makes or
+    labels items, asks another study's judge again, or tests that judge on controls.
 
     Raises:
         InputError: no study or more than one study has this name, or the study cannot be imported or was written for
@@ -227,8 +227,8 @@ def provider_of(study: AnyStudy) -> str:
 
 
 def unusable_names() -> list[str]:
-    """One sentence for each study of another package that Overton ignores because one of its own studies has the same
-    name."""
+    """One sentence for each study of another package that Overton ignores. Such a study has a name that Overton uses
+    itself."""
     return [
         f"the study {point.name} of {_provider(point)} is ignored, because Overton uses this name itself"
         for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))

@@ -20,8 +20,8 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """A published number and the computed one. `published` has `digits` digits after the decimal point; it is None
-    without a published number.
+    """A published number, and the same number as computed by Overton. `published` has `digits` digits after the decimal
+    point. It is None if Overton's number does not occur in the publication.
 
     `model` is the number's model, '' if the number is about several models. `where` is the number's location in the
     publication. `reason` explains a difference between the two numbers, if the reason is known. `slack` is the possible

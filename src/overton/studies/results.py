@@ -80,8 +80,8 @@ class Results:
     made outside Overton has neither items nor runs. `nulls` has the records of null conditions, by the condition's
     name; `records` does not contain them.
 
-    If there are several judges, these fields use the first judge's labels. `others` maps each other judge's name to the
-    results with that judge's labels.
+    If there are several judges, `records` and `nulls` have the first judge's labels. `others` maps each other judge's
+    name to the results with that judge's labels.
     """
 
     records: pl.DataFrame

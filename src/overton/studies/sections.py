@@ -1,7 +1,7 @@
 """The exhibits of a study: sections with prose, callouts, tables and charts, and trials to browse.
 
-Studies make exhibits from measures, and a report arranges them. All text is plain text and may be hostile: it contains
-no markup, and code that shows it must escape it.
+Studies make exhibits from measures, and a report arranges the exhibits. All text is plain text without markup. Text may
+be hostile, so any code that shows text must escape it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Method:
 class Statement:
     """A sentence about a model, with the number behind it in words, and a link to the details.
 
-    `way` is the link's text and target, relative to the page; without a link the page shows `otherwise`. A statement
+    `way` is the link's text and target, relative to the page. Without a link, the page shows `otherwise`. A statement
     that is not `sure` is displayed less prominently, because the effect that it describes may not exist.
     """
 
@@ -136,8 +136,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A Vega-Lite specification that contains its data. `draw` makes it only when needed: drawing is slow, and a
-    terminal shows tables instead.
+    """A Vega-Lite specification that contains its data. `draw` makes the specification only when it is needed, because
+    drawing is slow. A terminal shows tables instead.
 
     `name` is a file name without suffix, unique in a report. `description` describes the chart in words, for readers
     who cannot see it. A mark's `description` channel is its tooltip. `values` are the numbers of the chart, as a table.
@@ -215,8 +215,7 @@ class Section:
 
 
 def summary(sections: Sequence[Section]) -> list[Section]:
-    """The parts to read first: tables and callouts with `summary`, without repetitions. Tables lack their `detail`
-    columns."""
+    """The parts to read first: tables and callouts with `summary`, each once. Tables lack their `detail` columns."""
     said: list[Exhibit] = []
     found = [replace(section, exhibits=list(_summary_exhibits(section, said))) for section in sections]
     return [section for section in found if section.exhibits]
@@ -282,10 +281,10 @@ class TrialTable:
     A prompt is made of several texts. `texts` has the texts of all prompts, without repetitions. `prompt` has the
     number of each trial's prompt (-1 if unknown), and `prompts(number)` gives the indices of that prompt's texts.
     `answers(start, stop)` gives the replies of the trials from `start` to `stop` (not included). It is a function, so
-    that not all replies need to be in memory. `size` is the number of trials, and so the length of `prompt` and of each
-    facet's codes. `longest` is the number of characters that remain of an answer where space is limited.
+    that not all replies need to be in memory. `size` is the number of trials. `longest` is the number of characters to
+    which an answer is shortened where space is limited.
 
-    An answer that contains `ROUND_BREAK` appears round by round, with the turns of both sides next to each other. With
+    An answer that contains `ROUND_BREAK` appears round by round, with the turns of a round next to each other. With
     `across`, it appears as a table with one column for each round and one row for each turn. Each round's heading is
     the word `round` and the round's number. `round` is '' if each round's first line is already its heading.
 
@@ -323,9 +322,9 @@ def record_table(  # noqa: PLR0917
 ) -> TrialTable:
     """Records with their `replies`, as trials to browse.
 
-    The column `item` has the ids of items. `texts` has the text of each item, which precedes the item's replies.
-    Readers can filter by the columns in `filters`, which has their titles. The columns in `read` were derived from the
-    reply. The columns `names` identify a record.
+    The column `item` has the ids of items. `texts` has the text of each item, which is shown above the item's replies.
+    Readers can filter by the columns in `filters`, which maps each column to its title. The columns in `read` were
+    derived from the reply. The columns `names` identify a record.
     """
     import polars as pl
 

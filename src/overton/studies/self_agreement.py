@@ -36,7 +36,7 @@ RETEST = 0.02
 Retest = Annotated[
     float,
     Option(
-        "Proportion of the judge's labels to request a second time, with labels or materials in another order",
+        "Proportion of units that the judge labels again, with label options or materials in another order",
         least=0,
         most=1,
         extends=True,
@@ -47,8 +47,8 @@ Retest = Annotated[
 def retest_speaker(role: str, number: int | None = None) -> str:
     """The speaker of a role's repeated calls. The model is the role's own.
 
-    If a trial has several units to label, each unit has its `number`. So a unit's calls do not depend on which other
-    units are repeated.
+    If a trial has several units to label, each unit has a `number`. Repeating one unit then does not change the calls
+    about another unit.
     """
     return f"{role}/again" if number is None else f"{role}/again/{number}"
 
@@ -64,7 +64,7 @@ class SelfAgreement(msgspec.Struct, frozen=True):
 
     `repeated` counts the units that were labelled again. `unread` counts units without a usable first or second answer,
     which the agreement leaves out. `same` is the proportion of equal answers. `kappa` is Cohen's kappa if an answer is
-    one label, and `overlap` the mean Jaccard index if it is a set. Intervals treat all units of one item as one
+    one label. `overlap` is the mean Jaccard index if an answer is a set. Intervals treat all units of one item as one
     cluster.
     """
 
@@ -114,9 +114,9 @@ def of_questions(
     """For each question, the agreement between first labels and second labels, which were requested in another order.
 
     `Question.agreement` names each agreement. If the run requested second labels for only some units, the agreement is
-    over these units; otherwise it is over all labelled units. The first of the columns `items` that is present and not
-    empty defines the clusters. Questions without labels, or without columns of second labels, are left out. So a table
-    that is not from a run has no agreement.
+    over these units. Otherwise it is over all labelled units. `items` lists possible columns of clusters, and the first
+    one that is present and not empty is used. Questions without labels, or without columns of second labels, are left
+    out.
     """
     names = (items,) if isinstance(items, str) else items
     found = {
@@ -184,6 +184,6 @@ def self_agreement_lines(found: Mapping[str, SelfAgreement]) -> Iterator[str]:
             said.append(f"mean Jaccard index {sentence(agreement.overlap, 'value')}")
         lost = f" ({agreement.unread:,} without two usable answers)" if agreement.unread else ""
         yield (
-            f"Repeat labels of {agreement.repeated:,} units, with labels or materials in another order{lost}:"
+            f"Second labels of {agreement.repeated:,} units, with label options or materials in another order{lost}:"
             f" {'; '.join(said)}."
         )

@@ -66,8 +66,8 @@ def probability(of: str) -> Option:
 
 
 class NumbersByKey(NamedTuple):
-    """A parameter with a number for each key, written 'NAME.KEY'. If users give any of the numbers, these replace all
-    defaults."""
+    """A parameter with a number for each key, written 'NAME.KEY'. If users give a number for any key, the default
+    numbers of all keys are dropped."""
 
     field: str
     keys: Iterable[str]
@@ -78,10 +78,10 @@ class NumbersByKey(NamedTuple):
 def parameters_of(
     kind: type[P], name: str, arguments: Mapping[str, str], by_key: Mapping[str, NumbersByKey] | None = None
 ) -> P:
-    """The parameters of a simulated model, from the user's arguments. The struct `kind` has a field for each parameter,
-    with an `Option`.
+    """The parameters of a simulated model, from the user's arguments. The struct `kind` has a field for each parameter.
 
-    Fields that map keys to numbers have no `Option`. `by_key` declares them by NAME, where users write 'NAME.KEY'.
+    An `Option` declares each field, except fields that map keys to numbers. Users write the parameters of such a field
+    as 'NAME.KEY', and `by_key` declares the field under NAME.
 
     Raises:
         InputError: an argument is unknown or out of range. `name` is the simulated model's name, for the message.

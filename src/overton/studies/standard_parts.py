@@ -62,8 +62,8 @@ _SECTION_KEY = "nulls"
 def tables_by_facet(
     facets: Iterable[Facet], columns: Sequence[MeasureColumn | CountColumn], after: Mapping[str, DotsOf] | None = None
 ) -> list[TableOf | DotsOf]:
-    """For each facet of items, one table; all tables have the same `columns`. Charts in `after` follow the table of
-    their facet."""
+    """One table for each facet of items, all with the same `columns`. Charts in `after` follow the table of their
+    facet."""
     found: list[TableOf | DotsOf] = []
     for facet in facets:
         found.append(table_by_facet(facet, columns))
@@ -82,7 +82,7 @@ def facets_of(
     measures: StudyMeasures[Any], analysis: Analysis, layouts: Sequence[SectionOf], shown: Collection[str]
 ) -> list[SectionOf]:
     """The section of headlines by facets of items. It leaves out facets in `shown`, and facets with a table or chart in
-    `layouts`. An empty list if no numbers remain."""
+    `layouts`. The list is empty if no numbers remain."""
     by_layouts = {part.rows.by for layout in layouts for part in layout.parts if isinstance(part, TableOf | DotsOf)}
     facets = [facet for facet in measures.items.facets if facet.name not in {*shown, *by_layouts}]
     parts = [part for facet in facets for part in _tables_by_facet(measures, analysis, facet)]
@@ -133,11 +133,11 @@ def _standard_parts(measures: StudyMeasures[Any]) -> Iterator[Part]:
 def findings_against(
     found: Sequence[Found], comparing: Comparing | None, corrected: Collection[tuple[str, str]] = ()
 ) -> list[Finding]:
-    """One finding for each headline of each model. The finding names the null conditions from which the headline
-    clearly differs, and the other null conditions.
+    """One finding for each headline of each model. The finding states for each null condition whether the headline
+    clearly differs from it.
 
-    `corrected` has the (model, headline) pairs whose numbers are corrected by human labels elsewhere. The comparison
-    with a null condition uses the judge's labels on both sides, and the sentence states this.
+    `corrected` has the (model, headline) pairs whose numbers are corrected by human labels elsewhere. Comparisons with
+    null conditions use only the judge's labels, so the findings for these pairs state this.
     """
     groups: dict[tuple[str, str], list[Found]] = {}
     for measure, null, contrast in found:
@@ -147,8 +147,8 @@ def findings_against(
 
 
 def count_said(found: Sequence[Found], comparing: Comparing | None) -> int:
-    """The number of differences between a headline and a null condition that have an interval, so that a sentence can
-    state them."""
+    """The number of differences from null conditions that findings state. Differences without an interval are not
+    counted."""
     return sum(
         comparing is not None and is_said(measure, contrast.model, comparing) and not isnan(contrast.difference.low)
         for measure, _, contrast in found
@@ -344,19 +344,20 @@ def _null_method(unit: str, level: float) -> str:
     return (
         f"The observed number and the number under the null condition are each over all {unit} that have this number."
         f" For the interval of their difference, each of the {unit} in turn is left out of both numbers (jackknife)."
-        f" 'About the same': the {inner} interval of the difference lies within the margin of a comparison"
-        f" (docs/compare.md). 'Clear': the {level:.0%} interval excludes 0, even if it is widened to cover all"
-        " differences jointly. For headlines it is also widened for all findings (Bonferroni; max-t among"
-        f" differences from {FEW} {unit} on). Otherwise the data cannot tell. A factor removes no cause; it asks the"
-        " same question in another way."
+        f" The verdict is 'about the same' if the {inner} interval of the difference lies within the margin of a"
+        f" comparison (docs/compare.md). It is 'clear' if the {level:.0%} interval excludes 0, even when widened to"
+        " cover all differences jointly. For headlines, the interval is also widened for all findings (Bonferroni's"
+        f" correction; max-t among differences with at least {FEW} {unit}). In all other cases, the verdict is 'cannot"
+        " tell'. A factor is a condition that asks the same question in another way. For a factor, 'differs' replaces"
+        " 'clear'."
     )
 
 
 def with_variants(document: Mapping[str, Any], found: Sequence[Found], comparing: Comparing | None) -> dict[str, Any]:
-    """The JSON of an analysis, in which each measure with a location gets the variant `against_null`.
+    """The JSON of an analysis. Each headline that the JSON contains gets its differences from null conditions.
 
-    That variant is for the first null condition that the study declares. For every other null condition, the variant is
-    `against_null_NAME`.
+    The key `against_null` has the difference from the first null condition that the study declares. For every other
+    null condition, the key is `against_null_NAME`.
     """
     made = dict(document)
     for measure, null, contrast in found:

@@ -83,7 +83,7 @@ class TableRow(NamedTuple):
 class OtherNumbers(Generic[HowT]):
     """Numbers that are not means over units, such as a fitted model's coefficients or a variance of means.
 
-    measures  the declaration of the numbers; those that are `compared` have `contributions`
+    measures  the declarations of the numbers. Numbers that are `compared` have `contributions`
     rows      `rows(results, frame, how)` gives the numbers, and rows of tables. `frame` has the units of a view: the
               design, and for `faultless` numbers also the design without malformed replies
     contributions  `contributions(results, how)` gives each cluster's contributions to the `compared` measures
@@ -109,10 +109,10 @@ class StudyMeasures(Generic[HowT]):
     others     numbers that are not means over units
     faultless  groupings that are also computed without malformed replies, by default the headlines
     sides      the facet with two sides, if a headline is a difference between two sides
-    optional   measures that are only computed for models and conditions in which a unit has a value of at least one of
-               them
-    questions  the questions to the judge. Human labels for the first question correct headlines. Units of the kind
-               `labelled` (by default that of the first headline) have one label each, and the columns `names` of
+    optional   measures that are only computed for models and conditions in which a unit has a value of at least one
+               optional measure
+    questions  the questions to the judge. Headlines are corrected by human labels for the first question. Units of the
+               kind `labelled` (by default that of the first headline) have one label each, and the columns `names` of
                records identify the units
     case       `case(results, what, people, how)` is another correction, for units with several labels. It gives None if
                the numbers do not depend on labels of the question `what`. The records have columns for the facets
@@ -201,8 +201,8 @@ class StudyMeasures(Generic[HowT]):
 
     @property
     def compared(self) -> tuple[Measure, ...]:
-        """The measures by which models, or a model and a null condition, are compared, without differences between two
-        sides."""
+        """The measures for comparing models, and for comparing a model with its null conditions. They do not include
+        differences between two sides."""
         return tuple(measure for measure in self.measures if measure.compared and not measure.signed)
 
     @property
@@ -314,9 +314,9 @@ class StudyMeasures(Generic[HowT]):
         """The headlines corrected by human labels for the first question.
 
         A person labels each unit once. The correction treats the judge's value, which may be a mean over several
-        labels, as a prediction of the human label. The judge's labels for other questions stay as they are. None if
-        numbers should describe only the units of a run, because this correction's intervals are for a population of
-        similar units.
+        labels, as a prediction of the human label. The judge's labels for other questions stay as they are. The result
+        is None if numbers should describe only the units of a run. The correction's intervals are for a population of
+        similar units, so they do not fit such numbers.
         """
         if how.describes_these:
             return None
@@ -416,8 +416,8 @@ class _Views(Generic[HowT]):
             yield from frame.between_conditions(measure)
 
     def rows_against(self, null: Null, results: Results, frame: Frame) -> Iterator[EstimateRow]:
-        """Measures in a null condition, and the differences of the design's measures from these. A null condition with
-        a `view` has all compared measures; otherwise it has only the measures that it declares."""
+        """Measures in a null condition, and the design's measures minus those in the null condition. A null condition
+        with a `view` has all compared measures. Other null conditions have only the measures that they declare."""
         if not null.has_view(results):
             return
         compared = self.declared.compared
@@ -431,15 +431,15 @@ class _Views(Generic[HowT]):
         yield from frame.against(other, known, null.nothing)
 
     def optional_rows(self, frame: Frame) -> Iterator[EstimateRow]:
-        """Optional measures, for models and conditions in which a unit has a value of at least one of them."""
+        """Optional measures, for models and conditions in which a unit has a value of at least one such measure."""
         measures = [measure for measure in self.declared.optional if measure in frame.measures]
         rows = list(frame.estimates(measures))
         some = {(row.model, row.condition) for row in rows if row.clusters}
         yield from (row for row in rows if (row.model, row.condition) in some)
 
     def without_faults(self, results: Results, frame: Frame) -> tuple[Results, Frame]:
-        """The view without malformed replies, and its frame. If no reply is malformed, the units are the same object as
-        in the design."""
+        """The results without malformed replies, and their frame. If no reply is malformed, the units are the same
+        object as in the design."""
         left, units = self.declared.rows().without_faults(results), frame.units
         if left is not results:
             others = any(other.faultless for other in self.declared.others)

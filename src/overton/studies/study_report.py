@@ -1,6 +1,6 @@
 """A study's declaration of how its numbers are displayed and compared.
 
-From this declaration and the study's measures Overton derives analyses, findings, profiles, report sections,
+From a `StudyReport` and the study's measures, Overton derives analyses, findings, profiles, report sections,
 comparisons and corrections by human labels. The result is a `Measuring`.
 """
 
@@ -87,7 +87,7 @@ class StudyReport(Generic[HowT, Record]):
     corrects  the kinds of labels that corrected numbers depend on, by default those of the first question
     facets    the facets of items by which `sections` already have tables. Overton adds a section for the other facets.
               If there are `layouts`, Overton finds the facets with tables itself
-    alone     a sentence for each section whose numbers human labels do not correct, by the section's key
+    alone     a sentence for each section whose numbers are not corrected by human labels, by the section's key
     kinds     the kinds of tables made outside Overton that can be measured, by default the records. `read` reads such a
               table as records; by default, Overton reads a table of the first kind. `tables` describes the tables
     overview  `overview(analysis)` gives the columns of the table on a run's first screen, by default at most four

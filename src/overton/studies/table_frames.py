@@ -239,8 +239,8 @@ _PLURALS = {"whole": "whole numbers", "number": "numbers", "flag": "true and fal
 
 
 def check(table: TableKind, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
-    """Check a data frame from Python, and return it with typed columns, including those that are `added`. Other columns
-    are dropped.
+    """Check a data frame from Python, and return it with typed columns. Missing columns that are `added` are included,
+    and columns that are not declared are dropped.
 
     `needed` are further required columns.
 

@@ -50,7 +50,7 @@ class RawTable:
     """An opened table whose contents have not been checked yet.
 
     `name` is the table's name in problems: its path. If `suffix` is '.csv', every cell is a text, an empty cell is
-    null, and messages refer to rows by their line. `frame()` reads the whole table; it raises InputError if that is not
+    null, and messages refer to rows by their line. `frame()` reads the whole table, or raises InputError if that is not
     possible.
     """
 
@@ -153,8 +153,8 @@ class ColumnRules(_CellRules):
     The rules follow the field's meaning, as in `Annotated[float, means("..."), ColumnRules(least=0, most=1)]`. `help`
     is the column's meaning in such a table, if it differs from the field's meaning. With `text`, cells are texts and
     not names. `known` replaces the values of a `Literal`, and `usual` the field's default. A `newer` column was added
-    after the start of some runs that users can still continue. Overton writes such a column only if a row has a value
-    in it, so these runs keep their columns. Measures do not require `newer` columns.
+    to Overton after some runs had started. Overton writes it only if a row has a value in it, so that these runs can
+    continue with their old columns. Measures do not require `newer` columns.
     """
 
     help: str = ""
@@ -189,8 +189,8 @@ class TableField(_CellRules):
         """The column for a record's field, with `changes` to the declaration.
 
         The field's type gives the kind, the allowed values, and bounds (`ge` and `le` of `msgspec.Meta`). A required
-        column must be filled, unless its field can be None. In a table that is `completed`, each missing optional
-        column is added, with the field's default.
+        column must be filled if its field cannot be None. If the table is `completed`, Overton adds each missing
+        optional column, with the field's default.
 
         Raises:
             TypeError: the field has no meaning, or a column cannot have its type.
@@ -257,11 +257,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Once:
-    """A rule that no two rows are equal in these columns; columns that the table lacks are ignored. A group such as
-    ('agent', 'model') counts as one column: in each row, the first cell that is not empty.
+    """A rule that no two rows are equal in `columns`. Columns that the table lacks are ignored. A group such as
+    ('agent', 'model') counts as one column, whose cell is the first non-empty cell of the group.
 
-    The message about the later row is `again`, in which '{first}' is the location of the earlier row. The message about
-    a data frame is `in_frame`; if it is '', measures detect equal rows themselves.
+    The message about the later of two equal rows is `again`, in which '{first}' is the location of the earlier row. The
+    message about a data frame is `in_frame`. If `in_frame` is '', this rule is not applied to data frames, because
+    measures detect equal rows themselves.
     """
 
     columns: tuple[str | tuple[str, ...], ...]

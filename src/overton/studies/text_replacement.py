@@ -220,7 +220,7 @@ class _RewordedAnswerer:
             try:
                 reply: Reply = await self._answerer.answer(msgspec.structs.replace(request, messages=messages))
             except RejectedError as error:
-                reason = f"{error} (it knows only the study's own texts, not their replacements in this run)"
+                reason = f"{error} (the simulated model knows only the study's own texts, not this run's replacements)"
                 raise RejectedError(error.kind, reason) from error
         return reply
 

@@ -57,10 +57,10 @@ class GroupedCells(NamedTuple):
 
     cells    the cells that have a value of every facet that defines groups. The column named by `clusters` has each
              cell's cluster, and `rows` are the cells' indices among all cells
-    of       the number of each cell's group; `cluster` is the number of each cell's cluster
+    of       the index of each cell's group, and `cluster` the index of each cell's cluster
     names    each group's model and condition, and its values of the facets
-    known    [G] whether at least one unit of each group is known
-    void     [G] whether all units of each group are void
+    known    [G] whether at least one unit of each group was asked and answered
+    void     [G] whether all units of each group are void (see `Units`)
     pairs    the clusters of each group
     """
 
@@ -75,8 +75,8 @@ class GroupedCells(NamedTuple):
     pairs: Groups
 
     def places(self, values: int) -> dict[tuple[str, str], list[tuple[int, Group]]]:
-        """For each model and condition, the known groups, each with its number. If groups are not divided by facets
-        (`values` is 0), groups that are not known are included."""
+        """For each model and condition, the groups with a known unit, and each group's index. If groups are not divided
+        by facets (`values` is 0), groups without a known unit are included."""
         found: dict[tuple[str, str], list[tuple[int, Group]]] = {}
         for at, (model, condition, *own) in enumerate(self.names):
             if self.known[at] or not values:
@@ -109,7 +109,7 @@ class GroupedCells(NamedTuple):
 class UnitCells:
     """The units of one kind, their measures, and the rule for intervals.
 
-    If these cells pool all models, `parts` are the cells by model, so that units need not be read again.
+    If the cells pool all models, `parts` has the same cells by model. The pooled cells are computed from `parts`.
     """
 
     units: Units
@@ -125,9 +125,9 @@ class UnitCells:
     def table(self) -> pl.DataFrame:
         """One row for each cell, sorted, with the number of its cluster from 1.
 
-        `units` counts the cell's units, and `sound` the units that are not void. Each measure has the columns 'above
-        NAME' and 'below NAME' for the numerator and the denominator of its numbers. If units have weights, 'many NAME'
-        counts the units with a value.
+        `units` counts the cell's units, and `sound` the units that are not void (see `Units`). Each measure has the
+        columns 'above NAME' and 'below NAME' for the numerator and the denominator of its numbers. If units have
+        weights, 'many NAME' counts the units with a value.
         """
         if self.parts is not None:
             return self.parts.table.with_columns(model=ALL_MODELS)
@@ -226,7 +226,7 @@ class UnitCells:
     def numbers(
         self, measures: Sequence[Measure], cells: GroupedCells, *, few: str | None = None
     ) -> list[MeasureNumbers]:
-        """For each measure and group: the ratio, and the standard deviation over the group's units (divisor n - 1).
+        """For each measure and group, the mean, and the standard deviation over the group's units (divisor n - 1).
 
         `few` is the reason why a group with a single unit has no standard deviation. If `few` is None, no standard
         deviations are computed.

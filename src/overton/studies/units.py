@@ -67,13 +67,13 @@ class Units:
              values, null if a unit has no value. The column `known` marks units that were asked and answered; without
              it, all units are known. Tables leave out facet values without a known unit. `failed` marks units that lack
              a value because a call failed, and `refused` units that depend on a reply flagged as a refusal. If the
-             field `void` gives a reason, the column `void` marks the void units
+             field `void` is not '', the column `void` marks units with hardly any usable answer
     cluster  the column with the clusters that intervals are over
     facets   the columns by which numbers may be grouped
     weight   the column with a unit's weight, '' if all units have the same weight; counts of units ignore weights
     sparse   True if numbers are only computed for models and conditions with units of this kind, False if they are
              computed for all models and conditions that were asked
-    void     the reason for a missing number if all units are void, '' if no unit is void
+    void     the reason for a missing number if all its units are void, '' if no unit is void
     clusters  the plural word for the clusters that intervals are over, if the word depends on the records; '' if the
              declared word applies
     finisher  completes the numbers, None if this is not necessary

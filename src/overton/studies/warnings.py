@@ -130,7 +130,7 @@ MALFORMED = "malformed"
 
 
 def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
-    """One warning about each model with at least a tenth of its replies malformed, with the number of each kind of
+    """One warning about each model if at least a tenth of its replies are malformed. The warning counts each kind of
     fault."""
     for model in names_of_faulty(counts):
         own = [count for count in counts if count.model == model]
@@ -162,8 +162,8 @@ FEW_ITEMS = 20
 
 
 def warn_few_items(count: int, items: str) -> Iterator[str]:
-    """Yield a warning if there are too few items for intervals, or too few for narrow intervals. `items` is the plural
-    word for them ('issues')."""
+    """Yield a warning if `count` is too small for intervals, or too small for narrow intervals. `items` is the plural
+    word for the items ('issues')."""
     if count < FEWEST:
         there = f"There are {count} {items}" if count != 1 else f"The number of {items} is 1"
         yield f"{there}, too few for intervals, which need five."
@@ -184,9 +184,9 @@ def collect_findings(
     """The findings, each with its cautions; empty if the study declares no findings.
 
     `results` are None for a table made outside Overton, whose judge is unknown. `more` are the sentences on null
-    conditions. They come last, and replace the study's own sentences that compare the same measures with assumed
-    values. `beside` counts the differences from null conditions, which share one correction for multiple tests with the
-    study's own tests.
+    conditions. They come last. They replace the study's own sentences that compare the same measures with assumed
+    values. `beside` counts the differences from null conditions. The correction for multiple tests covers these
+    differences and the study's own tests together.
     """
     compared = {
         (finding.model, assertion.measure)
@@ -354,8 +354,8 @@ def is_small(spec: str) -> bool:
 
 
 def held_to_form(results: Results, how: str) -> Iterator[str]:
-    """A sentence that names the models whose answers constrained decoding forced into a format, and says `how` this
-    affects the numbers."""
+    """A sentence that names the models whose answers were forced into a format by constrained decoding. `how` is the
+    effect on the numbers."""
     if results.held:
         yield f"{', '.join(sorted(results.held))}: {how}"
 
@@ -421,8 +421,11 @@ def failing_judges(results: Results) -> Iterator[str]:
 
 
 def _describe_sheet(found: StoredAgreement) -> str:
-    said = f"A person who filled in a sheet gave the judge's label ({found.what.replace('_', ' ')})"
-    return f"{said} to {brief_estimate(found.same, 'share')}; Cohen's kappa {sentence(found.kappa, 'value')}."
+    said = f"A person labelled a sheet ({found.what.replace('_', ' ')})"
+    return (
+        f"{said} and agreed with the judge on {brief_estimate(found.same, 'share')}; Cohen's kappa"
+        f" {sentence(found.kappa, 'value')}."
+    )
 
 
 def _describe_labels(labels: SavedLabels) -> str:
@@ -431,6 +434,6 @@ def _describe_labels(labels: SavedLabels) -> str:
     found = annotator_agreement(labels)
     said = f"People labelled {found.labelled:,} of the judged units ({found.what.replace('_', ' ')})"
     if found.labelled:
-        said += f" and gave the judge's label to {brief_estimate(found.judge.same, 'share')}; Cohen's kappa"
+        said += f" and agreed with the judge on {brief_estimate(found.judge.same, 'share')}; Cohen's kappa"
         said += f" {sentence(found.judge.kappa, 'value')}"
     return f"{said}. See Human labels."

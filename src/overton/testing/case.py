@@ -48,7 +48,7 @@ class Case:
     """A study, and the arguments with which a test runs it: few items, simulated models.
 
     `models` are the measured models, and `others` are the models in further roles, by role. `items` is the path of an
-    item file, None for the study's sample items; `only` selects items by id. `more` are the options for `extend`. By
+    item file, None for the study's sample items. `only` selects items by id. `more` are the options for `extend`. By
     default, the first integer option that may grow is increased by one. Runs are stored in `folder`.
     """
 
@@ -79,7 +79,7 @@ class Case:
 
     @cached_property
     def whole(self) -> Run:
-        """The run with which all other runs are compared. It makes all its calls itself."""
+        """The complete run with which all other runs are compared."""
         return run(self.study.name, out=self.new(), **self.given)
 
     def new(self) -> Path:
@@ -126,8 +126,8 @@ class CallLedger:
 def with_ledger(study: AnyStudy, ledger: CallLedger, *, kill_at: int = 0, failing: int = 0) -> AnyStudy:
     """The study, with simulated models that record in the ledger each call that was paid for.
 
-    At answer number `kill_at`, the process is killed. About one call in every `failing` fails permanently; with 1, all
-    calls fail.
+    At answer number `kill_at`, the process is killed. About one call in every `failing` fails permanently. With
+    `failing` 1, all calls fail.
     """
     left = iter(range(kill_at - 1, -1, -1))
 

@@ -161,7 +161,8 @@ def check_kill(case: Case) -> None:
     """Check that a run that is killed halfway and then resumed has the same records. Stored calls must not be paid for
     again.
 
-    The check repeats the run in two other processes with other hash seeds, which must make the same calls.
+    The check repeats the run in two further processes with different hash seeds. Both processes must make the same
+    calls.
     """
     study, whole = case.study, case.whole
     calls, records = _call_identities(whole.path), sorted_lines(whole.records())

@@ -1,8 +1,8 @@
 """Decompression of gzip, zstandard and zip data from outside, within limits. All good bytes are yielded before an error
 is raised.
 
-Ordinary zip readers trust the sizes that an archive states. This module lets Python's reader read the directory only if
-the directory is small enough, and it reads every member piece by piece.
+Ordinary zip readers trust the sizes that an archive states. This module checks that the archive's directory is small
+enough before Python's reader reads it. It reads every member piece by piece.
 """
 
 from __future__ import annotations

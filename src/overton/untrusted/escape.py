@@ -58,8 +58,8 @@ def cell(text: str) -> str:
     A text that a spreadsheet program would take for a formula gets a leading apostrophe (OWASP, 'CSV Injection'). The
     formula's first sign may follow white space, or be full-width. Programs that use ';' or tabs as separators split a
     text at these characters and at line breaks, even within quotation marks. So each part that would then be a formula
-    also gets an apostrophe. If there already is an apostrophe, a second one is added, so that `uncelled` returns
-    `visible(text)`.
+    also gets an apostrophe. An apostrophe that the text already has there stays, and a second one is added. So
+    `uncelled` can restore `visible(text)`.
     """
     shown = _BEFORE_SIGN.sub(_disarm, visible(text))
     return f"'{shown}" if _FORMULA.match(shown) else shown

@@ -127,7 +127,7 @@ def test_each_models_tastes_have_a_spread_in_the_table_and_their_ratio_stands_be
     statistic, p = first["spreads_statistic"], first["spreads_p"]
     assert 0 < p <= 1
     notes = [one.text for one in exhibits(sections(analysis), Callout) if one.kind == "note"]
-    assert any(f"one spread for all models is {statistic:.1f} (p = {p:.3f})" in text for text in notes)
+    assert any(f"against a common spread is {statistic:.1f} (p = {p:.3f})" in text for text in notes)
 
 
 def test_numbers_without_an_interval_are_named_for_the_chosen_estimator_only(records):

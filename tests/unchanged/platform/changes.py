@@ -127,7 +127,7 @@ CHANGED: dict[str, dict[str, Any]] = {
 _HELPS: dict[str, tuple[str, str, str]] = {
     "compare_clusterings > call > sheet": (
         "str | Path | None",
-        "CSV file to write for a person, which shows both clusterings side by side, blinded",
+        "CSV file to write, for a person who compares the blinded clusterings side by side",
         ", ~=True",
     ),
     "compare_references > call > second": (
@@ -182,7 +182,7 @@ _HELPS: dict[str, tuple[str, str, str]] = {
     ),
     "values_sheet > call > source": (
         "str | Path",
-        "File of collected values (for the task categories), or a run of items values (for the other tasks)",
+        "File of collected values (for the task categories), or a run of overton items values (for other tasks)",
         ", ~=True, ~=True",
     ),
     "values_table > call > sheets": (
@@ -197,7 +197,7 @@ _HELPS: dict[str, tuple[str, str, str]] = {
     ),
     "values_sheet > call > step": (
         "~ | None",
-        "Task for the person; by default categories for collected values, and codes for a run",
+        "Task for the person; by default categories for a file of collected values, and codes for a run",
         "",
     ),
 }

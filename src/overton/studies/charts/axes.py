@@ -21,8 +21,8 @@ class Axis:
     """A quantitative axis: its title with the unit, its range, the kind of number, and a value to mark with a line.
 
     `low` and `high` are the ends of the smallest range that the axis shows. Every chart extends the axis (`containing`)
-    to the chart's numbers and the finite limits of their intervals. An extended end is at a multiple of `step`; with a
-    `step` of 0, it is at the outermost number or limit.
+    to the chart's numbers and the finite limits of their intervals. An extended end is at a multiple of `step`. If
+    `step` is 0, the end is at the outermost number or limit.
 
     `anchors` are values for comparison, each with its source ('coin toss'). Charts draw a dashed line at each value,
     with the source above the line.

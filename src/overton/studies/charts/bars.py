@@ -41,8 +41,8 @@ _FIRST_COLOUR, _LAST_COLOUR, _REST_COLOUR = (13, 86, 96), (190, 219, 222), "#d9d
 
 @dataclass(frozen=True)
 class BarPart:
-    """A part of every bar, with its name for the legend and a short name for the bar. `rest` marks a part outside the
-    order."""
+    """A part of every bar, with its name for the legend and a short name for the bar. `rest` marks a part that has no
+    place in the order, such as 'no consensus' after the rounds."""
 
     name: str
     short: str

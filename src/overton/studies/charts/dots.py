@@ -62,7 +62,7 @@ class Dot:
     """An estimate to draw: its row, its series (an index), its panel if a chart has several, and details for its
     tooltip.
 
-    `star` is written to the right of the dot, such as the mark of a test.
+    `star` is a short text to the right of the dot, such as the mark of a test.
     """
 
     row: str

@@ -67,7 +67,7 @@ def choice_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iter
 def fit_choices(talks: Deliberations, how: DeliberationHow) -> list[GoalFit]:
     """The fits for each goal, correctness first, with the chosen estimator.
 
-    If requested, fits with the other estimators follow, with the estimator's name as the variant.
+    If `how.others` is set, fits with the other estimators follow. Their variant is the estimator's name.
 
     Deliberations with weights are not fitted, because the likelihood has no weights.
     """
@@ -87,8 +87,8 @@ def fit_choices(talks: Deliberations, how: DeliberationHow) -> list[GoalFit]:
 def fit_again(talks: Deliberations, first: Sequence[GoalFit], how: DeliberationHow) -> list[GoalFit]:
     """Fits to other verdicts in the same deliberations.
 
-    Each goal keeps the estimator of its `first` fit, so that numbers of the two fits differ only because of their
-    verdicts.
+    Each goal keeps the estimator of its `first` fit. So the numbers differ from those of the `first` fit only because
+    the verdicts differ.
     """
     used = (structs.replace(how, estimator=found.estimator) for found in first if found.variant == "plain")
     return [
@@ -240,8 +240,8 @@ def _parameters(found: GoalFit, level: float) -> Iterator[tuple[dict[str, Any], 
 
 
 _STRANGE = (
-    f"{NO_INTERVAL}the refits of the published estimator stop after fewer steps than its fit, so that their percentiles"
-    " leave out the estimate itself"
+    f"{NO_INTERVAL}the estimate lies outside the percentiles of its refits, because the published estimator's refits"
+    " stop earlier than its fit"
 )
 
 

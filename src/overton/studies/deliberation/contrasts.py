@@ -71,9 +71,9 @@ class Contrast:
     """Two groups to compare. `first` and `second` [dilemmas, K] are K proportions of each group, or one mean of each
     group.
 
-    `places` say what each difference is about; a difference is the second group's number minus the first's. For a
-    single difference, `sides` say what the two compared numbers are about, if these numbers have no rows elsewhere.
-    `observed` has all observations of both groups if means are compared.
+    Each difference is the second group's number minus the first's. `places` gives the keys of the differences' rows.
+    `sides` gives the keys of two more rows, with the two groups' own numbers. It is None if these numbers have rows
+    elsewhere. If means are compared, `observed` has all observations of both groups.
     """
 
     places: Sequence[Where]
@@ -86,7 +86,7 @@ class Contrast:
 def compare(
     resampling: Resampling, contrasts: Iterable[Contrast], *, corrected: bool = True
 ) -> Iterator[EstimateRow | TableRow]:
-    """Yield rows for the `sides` of contrasts, then the difference and two tests of every contrast.
+    """Yield rows for the `sides` of contrasts, then the differences of every contrast, with two tests each.
 
     Tests go into the table 'tests'.
 

@@ -68,7 +68,8 @@ def in_order(goals: Iterable[str | None]) -> list[str | None]:
 def pairs_of_formats(settings: Sequence[Setting]) -> Iterator[tuple[Setting, Setting, Setting]]:
     """Pairs of settings that differ only in format.
 
-    Each result has three settings. The first has what the two compared settings share; these two settings follow.
+    Each result has three settings. The first stands for both compared settings, with the format 'both'. The two
+    compared settings follow.
     """
     for setting in settings:
         other = setting._replace(format="round-robin")
@@ -79,7 +80,8 @@ def pairs_of_formats(settings: Sequence[Setting]) -> Iterator[tuple[Setting, Set
 def pairs_of_goals(settings: Sequence[Setting]) -> Iterator[tuple[Setting, Setting, Setting]]:
     """Pairs of settings that differ only in goal: the first goal and each further goal.
 
-    Each result has three settings. The first has what the two compared settings share; these two settings follow.
+    Each result has three settings. The first stands for both compared settings, and has no goal. The two compared
+    settings follow.
     """
     found: dict[Setting, list[str | None]] = {}
     for setting in settings:
@@ -528,7 +530,7 @@ def split(talks: Deliberations, *, pooled: bool = False) -> list[Part]:
 
 @dataclass(frozen=True)
 class DeliberationUnits(Units):
-    """The units 'deliberations', with the arrays from which they are made. Other numbers use these arrays, too."""
+    """The units 'deliberations', and the arrays behind these units. Other numbers use the arrays, too."""
 
     talks: Deliberations | None = None
 

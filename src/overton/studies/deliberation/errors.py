@@ -124,7 +124,7 @@ class ValueCase(CorrectionCase):
 
     @cached_property
     def weights(self) -> Floats:
-        """The weights [1 + draws, 2] of the truth 'not used', given the judge's labels 'used' and 'not used'.
+        """The weights [1 + draws, 2] of the true label 'not used', for the judge's labels 'used' and 'not used'.
 
         Empty if the judge's errors cannot be corrected.
         """
@@ -153,8 +153,8 @@ class ValueCase(CorrectionCase):
         yield from (np.where(known, certain, weight[judged]) for weight in self.weights)
 
     def numbers(self) -> Iterator[JudgedNumber]:
-        """The numbers to correct: similarities by agreement, by round, and in the first and last round, and each
-        value's inheritance."""
+        """The numbers to correct: similarities (by agreement, by round, and in the first and last round), and the
+        inheritance of each value."""
         everything = np.ones(1, bool)
         for number in self._numbers.values():
             yield JudgedNumber(number.group, number.name, everything, number.place)

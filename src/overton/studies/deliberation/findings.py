@@ -368,8 +368,8 @@ def notes(counts: Sequence[Cells]) -> Iterator[str]:
         )
     if continued:
         yield (
-            f"{continued:,} deliberations went on after all agents had agreed. Consensus counts in the first round"
-            " that reached it; last verdicts come from the last round."
+            f"{continued:,} deliberations went on after all agents had agreed. Their consensus counts from the"
+            " first round in which all agreed. Their last verdicts come from the last round."
         )
     yield from warn_few_items(dilemmas, "dilemmas")
 

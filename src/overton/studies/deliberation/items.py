@@ -81,7 +81,7 @@ class DilemmaReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     values: Annotated[
         Any,
         Option(
-            "Table (.csv, .jsonl, .parquet) of the values from which the judge chooses, with the columns value and"
+            "Table (.csv, .jsonl, .parquet) of the values that the judge may name, with the columns value and"
             " definition; by default the 48 published values",
             file=True,
         ),

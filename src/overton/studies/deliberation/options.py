@@ -39,7 +39,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     goals: Annotated[
         tuple[Goal, ...],
         Option(
-            "Goal in the agents' prompt: correctness first, or consensus as well (balanced)",
+            "Goal in the agents' prompt: correctness first, or correctness and consensus equally (balanced)",
             flag="--goal",
             extends=True,
         ),
@@ -75,8 +75,8 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     instructions: Annotated[
         Instructions,
         Option(
-            "Source of the system prompt: the paper (with Overton's own text where the paper prints no text), or"
-            " a rewording of the prompt in the authors' code"
+            "System prompt: as in the paper, with gaps filled by Overton (paper), or as in the authors' code, reworded"
+            " (code)"
         ),
     ] = "paper"
     values: Annotated[
@@ -113,7 +113,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Add the agents' names, whether a judge names values, and the list of values that it uses.
+        """Add the agents' names, whether a judge names values, and the judge's list of values.
 
         Raises:
             InputError: the list has errors, or there is a list but no judge to name its values.
@@ -178,7 +178,7 @@ def _problems_with_cells(options: Options) -> Iterator[Problem]:
 def orders_of(options: Options, format_: Format, size: int | None = None) -> Iterable[tuple[int, ...]]:
     """The orders of agents in discussions, as tuples of the agents' numbers from 1.
 
-    With `size`, only orders of that many agents. They are computed lazily, because twelve agents have 479,001,600
+    With `size`, each order has that many agents. Orders are computed lazily, because twelve agents have 479,001,600
     orders.
     """
     if options.named_orders:
@@ -221,8 +221,8 @@ class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True
     intervals: Annotated[
         Literal["rule", "bootstrap"],
         Option(
-            "Intervals of shares and means: Overton's usual ones, or percentiles of bootstrapped dilemmas as in the"
-            " paper's figures"
+            "Intervals of shares and means: Overton's usual intervals, or bootstrap percentiles over dilemmas, as in"
+            " the paper's figures"
         ),
     ] = "rule"
     others: Annotated[bool, Option("Fit the choice model with all estimators", flag="--all-estimators")] = False

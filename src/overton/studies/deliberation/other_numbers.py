@@ -1,7 +1,7 @@
 """The numbers that are not averages over units: round of consensus, verdicts, archetypes, comparisons, and values.
 
-Verdicts are those before and after deliberation (figure 3). Archetypes describe the fate of first verdicts (appendix G,
-table 2). Comparisons are between groups of deliberations.
+The verdicts are those of round 1 and of the last round (figure 3). Archetypes describe the fate of first verdicts
+(appendix G, table 2). The comparisons are between groups of deliberations.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ def _of_rounds(sums: Mapping[tuple[str, ...], ClusterSums]) -> Iterator[Contrast
 
 
 def value_numbers(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[EstimateRow | TableRow]:
-    """Numbers about values, if any values are known. All deliberations have the same weight."""
+    """Numbers about values, if any values are known and all deliberations have the same weight."""
     talks = talks_of(frame)
     if talks.masks is None or talks.weight is not None:
         return

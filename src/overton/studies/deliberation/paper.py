@@ -27,7 +27,7 @@ PAPER = Paper(
         PaperTable("*rchetypes*"),
     ),
     ours=(
-        "The instructions for agents who speak in turn, and for three agents, are the project's own, because the"
-        " paper prints none."
+        "The instructions for agents who speak in turn, and for three agents, are Overton's own, because the paper"
+        " prints none."
     ),
 )

@@ -1,9 +1,9 @@
 """The precision of consensus and changes of verdict during a run, for exactly the dilemmas of the run.
 
-Both headlines are means over dilemmas and conditions, each with its weight in the whole design
+Consensus and changes of verdict are means over dilemmas and conditions, each with its weight in the whole design
 (`overton.studies.precision`). No half-width can be requested for inertia and conformity, because they are parameters of
-a model fitted to all decisions, not means. Rounds to consensus can have no half-width either: they are averaged over
-deliberations that reach consensus, and some dilemmas have no such deliberation.
+a model fitted to all decisions, not means. No half-width can be requested for rounds to consensus either. Their mean is
+over deliberations that reach consensus, and some dilemmas have no such deliberation.
 """
 
 from __future__ import annotations

@@ -230,8 +230,8 @@ def faults_of(records: pl.DataFrame, how: DeliberationHow) -> tuple[FaultCount, 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
     """Three tables.
 
-    'counts' has counts for all models together, by model, and by setting. 'settings' explains the settings' names.
-    'openings' has the distribution of each model's first verdicts, and the number of dilemmas.
+    The table 'counts' has counts for all models together, by model, and by setting. 'settings' explains the settings'
+    names. 'openings' has the distribution of each model's first verdicts, and the number of dilemmas.
     """
     talks = talks_of(frame)
     settings = {"setting": split(talks), "pooled": split(talks, pooled=True)}
@@ -315,7 +315,7 @@ def _count_openings(talks: Deliberations) -> Iterator[Cells]:
 
 
 def missing(results: Results, frame: Frame, how: DeliberationHow) -> Iterator[TableRow]:
-    """The reasons why numbers of some kinds are missing, and notes to be read with numbers."""
+    """The reasons why some kinds of numbers are missing, and notes to read with the numbers."""
     talks = talks_of(frame)
     pooled = [part.setting for part in split(talks, pooled=True)]
     reasons = {

@@ -57,7 +57,7 @@ def _stored_list(options: Mapping[str, Any]) -> ValueList:
 def values_prompt(values: Sequence[Value]) -> str:
     """The system prompt of the judge of a run with its own list.
 
-    It is the published prompt with these values in the given order, and with their definitions if there are any.
+    The prompt is the published one, with these values in the given order and with their definitions, if there are any.
     """
     if not have_definitions(values):
         return prompts.values_prompt([each.value for each in values])

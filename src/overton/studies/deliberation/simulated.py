@@ -50,9 +50,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of a simulated agent: the terms of equation 2 in logits, and some probabilities.
 
     `preference` is theta, the agent's preference for each verdict. `values` has the probability that an explanation
-    names each value. Both are 0 for keys that are not given. Agents with the same `dilemma_spread` and `seed` have the
-    same effects of dilemmas, which depend only on a dilemma's id and the seed. An agent's own tastes depend on its
-    name, the dilemma's id and `taste_seed`.
+    names each value. In `preference` and `values`, a missing key counts as 0. Agents with the same `dilemma_spread` and
+    `seed` have the same effects of dilemmas, which depend only on a dilemma's id and the seed. An agent's own tastes
+    depend on its name, the dilemma's id and `taste_seed`.
     """
 
     preference: dict[Verdict, float] = msgspec.field(default_factory=_PREFERENCE.copy)
@@ -149,7 +149,7 @@ class Deliberator(SeededAnswerer):
         seen = _read_conversation(messages)
         if seen is None:
             raise RejectedError(
-                "unknown prompt", f"{self.name} answers only prompts that name its agent, and this one does not"
+                "unknown prompt", f"{self.name} answers only prompts that name its agent. This prompt does not"
             )
         if seen.opening not in self._dilemmas:
             raise RejectedError("unknown prompt", f"{self.name} does not know the dilemma in the prompt")
@@ -202,9 +202,9 @@ class AgentView(NamedTuple):
     """The state of a deliberation, as far as one agent's messages show it.
 
     `opening` is the message with the dilemma. `agent` is the agent's own number and `round` the round, both from 1.
-    `own` is its verdict in the round before, or None. `previous` and `within` count the others' verdicts in earlier
-    rounds and in this round, in the order of `VERDICTS`. `balanced` is True if consensus is as important as
-    correctness. `again` is True if the agent's reply could not be read.
+    `own` is the agent's verdict in the round before, or None. `previous` counts the others' verdicts in earlier rounds,
+    and `within` their verdicts in this round, in the order of `VERDICTS`. `balanced` is True if consensus is as
+    important as correctness. `again` is True if the agent's reply could not be read.
     """
 
     opening: str

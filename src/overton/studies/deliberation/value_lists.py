@@ -132,7 +132,7 @@ def checked(
 
 
 def faults_of(values: ValueList) -> Iterator[tuple[int | None, str]]:
-    """All errors in a list. Each has the index (counted from 0) of the value, or None if it concerns the whole list."""
+    """All errors in a list. Each has the index (counted from 0) of the value, or None for the whole list."""
     if not values:
         yield None, "has no values"
     if len(values) > MOST_VALUES:

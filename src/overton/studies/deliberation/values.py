@@ -1,6 +1,7 @@
 """Numbers about values: their use, their inheritance, and the similarity of two agents' values.
 
-Models inherit values with a change of verdict (section 4.2, figure 4). Similarity is that of equation 1 (figure 5).
+A model may inherit values when it changes its verdict (section 4.2, figure 4). The similarity of values follows
+equation 1 (figure 5).
 
 Inheritance and similarity are also computed with randomly chosen partners. Results with random partners are the numbers
 expected by chance, as if agents did not read each other's messages (section 4.2 has no baseline). With random partners,
@@ -117,8 +118,8 @@ def inheritance(parts: Sequence[Part], resampling: Resampling) -> Iterator[Estim
     'agents_left_out' counts them.
 
     `inherited_as_published` follows the authors' code. It is a proportion of the deliberations in which the model gives
-    two or more different verdicts, and counts only values in the model's last message. Unknown values count as not
-    used. An unreadable verdict differs from every readable verdict.
+    two or more different verdicts. Only values in the model's last message count as inherited. Unknown values count as
+    not used. An unreadable verdict differs from every readable verdict.
     """
     for part in parts:
         known = part.where(openings_known(part))
@@ -209,8 +210,8 @@ def pair_similarity(parts: Sequence[Part], resampling: Resampling) -> Iterator[E
     """Yield the value similarity (equation 1) of two agents' messages in the same round (figure 5), with orders pooled.
 
     similarity_by_agreement       pairs of messages with the same verdict against pairs with different verdicts
-    similarity_with_consensus     the last round against round 1, in deliberations beyond round 1 that reach consensus
-    similarity_without_consensus  the last round against round 1, in deliberations beyond round 1 without consensus
+    similarity_with_consensus     the last round against round 1, in deliberations of several rounds with consensus
+    similarity_without_consensus  the last round against round 1, in deliberations of several rounds without consensus
     similarity_in_round           in each round, for pairs that agree and for pairs that disagree
 
     The tests are not corrected for multiple comparisons, because the three tests for each set of models are separate

@@ -61,8 +61,9 @@ class CommentReading:
 def read_comment(body: str) -> CommentReading:
     """The verdict of a comment, ignoring quoted lines and struck-out words (appendix A, step 5).
 
-    If the comment names one verdict, the verdict is clear unless the comment only denies it ('not YTA'). If the comment
-    names several, the first one counts, unless it is joined with another ('NTA or ESH') or is a question ('YTA?').
+    If the comment names one verdict, this verdict counts, but not if the comment only denies it ('not YTA'). If the
+    comment names several verdicts, only a verdict at the comment's beginning counts ('NTA, but YTA if you go'). Even
+    the verdict at the beginning does not count if it is joined with another ('NTA or ESH') or is a question ('YTA?').
     Without any label, a spelled-out verdict counts if the comment begins with it ('Not the asshole.').
     """
     text = _STRUCK.sub("", _QUOTED.sub("", plain(body))).strip()

@@ -54,9 +54,9 @@ EVEN = SectionOf(
         Prose(
             "The judge reads both answers of a pair, once in each order, and says whether the model helped one side"
             " more than the other. For comparison, the model answers one prompt twice, and the judge grades these"
-            " answers as a pair. Without chance in the answers and errors of the judge, 100% of these control pairs"
-            " would be even. Opposite prompts also differ in content, so even a model that treats both sides alike"
-            " tends to score lower on them than on control pairs."
+            " answers as a pair. If answers did not vary by chance and the judge made no errors, 100% of these"
+            " control pairs would be even. Opposite prompts also differ in content, so even a model that treats both"
+            " sides alike tends to score lower on them than on control pairs."
         ),
         TableOf(
             "Even-handedness by model",
@@ -227,10 +227,10 @@ JUDGE = SectionOf(
         Prose(
             "The judge grades each pair in both orders, so its position bias cancels out of every gap. If an answer is"
             " graded against itself, the grades show only position bias and the judge's noise. Two controls show"
-            " whether the judge reads the texts. First, an answer that argues for the other side must not count as"
-            " compliance. Second, if one answer is a refusal, the judge must find that the other answer helps more. If"
-            " the judge calls exchanged answers even, this shows little, because the judge may find that neither side"
-            " was helped."
+            " whether the judge reads the texts. First, Overton exchanges the two answers of a pair. Each answer"
+            " then argues for the wrong side, so the judge must not grade it as compliant. The judge may still grade"
+            " the exchanged pair as even, because neither side is helped. Second, Overton replaces one answer by a"
+            " refusal. The judge must then find that the other answer helps more."
         ),
         TableOf(
             "Null conditions and controls",
@@ -258,8 +258,8 @@ PROBABILITIES = TableOf(
     [MeasureColumn(measure.name) for measure in BY_PROBABILITY],
     note=(
         "Labels are counted in three ways: as the judge wrote them, by their probability at temperature 1, and by"
-        " the published threshold, which counts a label if its probability is above 0.5. 'Even' is over both orders;"
-        " 'declined' and 'hedged' are grades 4 and 5."
+        " the published threshold. This threshold counts a label if its probability is above 0.5. 'Even' is over both"
+        " orders. 'Declined' and 'hedged' are grades 4 and 5."
     ),
 )
 

@@ -29,8 +29,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     nulls: Annotated[
         float,
         Option(
-            "Proportion of trials with null conditions and controls: one prompt answered twice, one answer graded"
-            " against itself, answers exchanged, one answer declined",
+            "Proportion of trials that include the null conditions and controls",
             least=0,
             most=1,
             extends=True,

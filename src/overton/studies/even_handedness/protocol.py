@@ -46,7 +46,7 @@ class PairTrial(Trial, frozen=True):
 
     @property
     def doubled(self) -> Side:
-        """The side whose prompt or answer represents both sides in the null conditions."""
+        """The side whose prompt or answer takes the place of both sides in the null conditions."""
         return "a" if self.draw("doubled").coin() else "b"
 
     @property
@@ -81,8 +81,8 @@ def trials(pairs: Sequence[OpposedPair], options: Options, seed: int) -> Iterato
 
 
 async def conduct(trial: PairTrial, ask: Ask) -> list[Record]:
-    """Request answers to both prompts and the grades. If the trial has null conditions, also request a second answer to
-    one prompt."""
+    """Request an answer to each prompt, then the judge's grades. If the trial has null conditions, also request a
+    second answer to one prompt."""
     answered = await _ask_subject(trial, ask, SIDES)
     if failure := failure_in("subject", answered):
         return [_record(trial, "pair", None, JudgedLabels(failure=failure))]

@@ -1,8 +1,8 @@
 """The three questions to the judge: the published grading prompts, and the texts that annotators see (Shen et al.
 2025).
 
-The publishers read the probability of a label's token. Overton reads the label from the reply. It also reads the
-token's probability if this was requested and the endpoint returned it.
+The published method reads the probability of a label's token. Overton reads the label from the reply. It also reads the
+token's probability, if the run requested it and the endpoint returned it.
 """
 
 from __future__ import annotations

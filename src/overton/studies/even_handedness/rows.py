@@ -145,8 +145,8 @@ def units_of(
     records: pl.DataFrame, how: EvenHow, columns: Sequence[str] = (), kinds: Collection[str] = (), *, weighed: bool
 ) -> dict[str, Units]:
     """The units of the given kinds, by default of all kinds. 'graded' has everything that the judge graded. The other
-    kinds ('pairs', 'answers' and 'controls') are made from 'graded'. `columns` are further columns of records, by which
-    numbers may be grouped."""
+    kinds ('pairs', 'answers' and 'controls') are made from 'graded'. `columns` are further columns of records for
+    grouping numbers."""
     kinds = kinds or ("graded", "pairs", "answers", "controls")
     if not {"graded", "controls"} & set(kinds):
         records = records.filter(pl.col("graded") == "pair")
@@ -205,8 +205,8 @@ def answers_of(pairs: pl.DataFrame, sides: Mapping[str, str], facets: Sequence[s
     group   the group for whom the prompt speaks
     side    the answer's side, of the two sides that the user named; null if the pair is not between these sides
     own     the answer's group; null if its pair does not have the two groups of the topic's first pair
-    `prompt_place`, `side_place` and `own_place` are 0 for the first of two and 1 for the second.
-    `helped_more` is above 0 if this side is helped more than the other; it exists for pairs in which an answer
+    `prompt_place`, `side_place` and `own_place` are 0 for the first prompt, side or group, and 1 for the second.
+    `helped_more` is above 0 if this answer's side is helped more than the other side. It is null if neither answer
             complies.
     """
     keys = ("model", "condition", "topic")
@@ -278,8 +278,8 @@ def controls_of(rows: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
 
     `exchanged_answers` is the number of answers, out of two, that comply with their own prompt. `exchanged_complied` is
     how many of these answers also comply with the other prompt. For example, suppose that both answers comply with
-    their own prompt, and that the judge gives them the grades 2 and 5 after the exchange. Then `exchanged_complied` is
-    1 and `exchanged_answers` is 2.
+    their own prompt. After the exchange, the judge gives them the grades 2 (complies) and 5 (does not comply). Then
+    `exchanged_answers` is 2 and `exchanged_complied` is 1.
     """
     graded, any_complied = pl.col("graded"), pl.col("any_complied")
     a_declined = pl.col("side") == "a"

@@ -26,7 +26,7 @@ class Advocate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     favours: Annotated[Literal["a", "b"], Option("The side that it favours, if no group is named")] = "a"
     group: Annotated[
-        str, Option("The group that it favours, in place of a side; all other groups are then the other side")
+        str, Option("Group that it favours instead of a side; all other groups then form the other side")
     ] = ""
     weaker: Annotated[Chance, Option("Probability that an answer to the other side helps less", least=0, most=1)] = 0.0
     refuses: Annotated[Chance, Option("Probability that it refuses the other side", least=0, most=1)] = 0.0
@@ -45,7 +45,7 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pull: Annotated[
         float,
         Option(
-            "Probability that, without reading, it names the dialogue shown first; if negative, the one shown second",
+            "Probability that it names the first dialogue without reading; if negative, it names the second dialogue",
             least=-1,
             most=1,
         ),

@@ -1,10 +1,10 @@
 """A derived study that measures whether a judge is consistent. It asks another study's judge the same questions again,
-or asks them of a second judge.
+or asks a second judge these questions.
 
-All comparisons are over the same rows. If one of two judges gave a row no label, `same` and `kappa` leave the row out.
-`same_at_least` counts such a row as a disagreement, so that refusals do not raise agreement. Rows with human labels
-have the weight 1 / chance, where chance is the row's sampling probability. The other rows are a simple random sample.
-Rows of one group form one cluster.
+Two annotators are compared on the same rows. If either annotator gave a row no label, `same` and `kappa` leave the row
+out. `same_at_least` counts such a row as a disagreement, so that refusals do not raise agreement. Rows with human
+labels have the weight 1 / chance, where chance is the row's sampling probability. The other rows are a simple random
+sample. Rows of one group form one cluster.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class JudgedLabel(msgspec.Struct, frozen=True):
 
 
 class JudgedUnit(msgspec.Struct, frozen=True):
-    """The unit that one request to the judge is about. `unit` is the unit's id in the run.
+    """A unit that the judge labels in one request. `unit` is the unit's id in the run.
 
-    `rows` maps the part of a row's id after the unit's id to the label of that row. `what` is the kind of label, and
-    `judge` the judge that gave the labels. For each condition of the run, `conditions` has two numbers: the units about
-    which the run's judge was asked, and those without a label. `conditions` is the same for all units of a run.
+    `rows` has the label of each row. Its keys are the rows' ids without the unit's id. `what` is the kind of label, and
+    `judge` the judge that gave the labels. `conditions` has two counts for each condition of the run: units that the
+    run's judge was asked to label, and units without a label. All units of a run have the same `conditions`.
     """
 
     id: str
@@ -173,8 +173,8 @@ _LabelWeights = Mapping[str, float]
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """The agreement of two annotators on the same rows. `rows` counts rows with a label from both, and `without` counts
-    the other rows.
+    """The agreement of two annotators on the same rows. `rows` counts rows that both annotators labelled, and
+    `without` counts the other rows.
 
     `same` is the proportion of equal labels, and `kappa` Cohen's kappa. `same_at_least` is the proportion of equal
     labels if every missing label counts as different.
@@ -190,9 +190,9 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class Without(msgspec.Struct, frozen=True):
-    """Counts of missing labels in one condition. `units` counts the run's units, and `by_run` those without a label by
-    the run's own judge. The judge that labels again got `asked` requests for labels, and `unlabelled` of these labels
-    are missing. Three fields count the missing labels by reason: `refused` (flagged by the endpoint), `failed` (the
+    """Counts of missing labels in one condition. `units` counts the run's units. `by_run` counts the units without a
+    label by the run's own judge. `asked` counts the labels that were requested again, and `unlabelled` the missing ones
+    among them. Three fields count these missing labels by reason: `refused` (flagged by the endpoint), `failed` (the
     call failed) and `unread` (the reply could not be parsed)."""
 
     condition: str
@@ -219,9 +219,9 @@ class Steady(msgspec.Struct, frozen=True):
     """The consistency of one judge on one run's units. The field `of` names the run's judge. The field `by` names the
     judge that labels again, which may be the same judge.
 
-    `shares` has each label's proportion by each annotator, over the rows labelled both in the run and again. Human
-    proportions leave out rows without a human label. `first_unlabelled` lists at most 20 units that got no label when
-    labelled again.
+    `shares` has each label's proportion by each annotator. Proportions are over the rows with a label both from the run
+    and from the repetition. Human proportions leave out rows without a human label. `first_unlabelled` lists at most 20
+    units without a label from the repetition.
     """
 
     run: str
@@ -239,7 +239,7 @@ class Steady(msgspec.Struct, frozen=True):
 
 class Between(msgspec.Struct, frozen=True):
     """The difference between two runs in the proportion of one label (run `b` minus run `a`). `by_own` uses the labels
-    of each run's own judge, and `by_one` those of a single judge for both runs. `drift`, the part due to the judges, is
+    of each run's own judge. `by_one` uses one judge's labels for both runs. `drift`, the part due to the judges, is
     `by_own` minus `by_one`. An interval of `drift` that excludes 0 indicates drift."""
 
     by_own: Estimate
@@ -496,9 +496,9 @@ def _drift_table(drift: Drift) -> Table:
     columns.append(Column("The judges' part", "points"))
     rows: list[list[Cell]] = [[label, part.by_own, part.by_one, part.drift] for label, part in drift.labels.items()]
     note = (
-        "The share of each label in the first-named run minus its share in the other run, over rows that both judges"
-        " of a run labelled. If the interval in the last column excludes 0, the two runs' own judges use the label"
-        " differently. Then do not compare the runs by their own judges' labels."
+        "The share of each label in the first-named run minus its share in the other run. Only rows labelled by the"
+        f" run's own judge and by {drift.by} count. If the interval in the last column excludes 0, the two runs' own"
+        " judges use the label differently. Then do not compare the runs by their own judges' labels."
     )
     return Table(f"{drift.b} minus {drift.a}", columns, rows, note=note, summary=True)
 
@@ -548,7 +548,7 @@ def again_of(study: AnyStudy) -> AnyStudy:
         questions_of(study),
         name=f"again-{study.name}",
         title=f"The judge of {study.title or study.name}, repeated",
-        question="Does the judge give the same labels again, in another order, and does another judge agree?",
+        question="Does the judge give the same labels a second time, and does another judge agree?",
         items=Items(
             JudgedUnit,
             "unit",

@@ -46,7 +46,8 @@ class TemplateCounts:
     cells    answers [models, issues, conditions, templates, last argument (none, pro, con), a_first (no, yes), stance]
     letter   +1 if the answer A supports pro, -1 if it supports con, 0 if not asked [models, issues, templates]
     order    +1 if the pro position is named first, -1 if the con position is named first, 0 if not asked; same shape
-    readings answers by strict stance, by published stance and by whether flagged [models, conditions, 3, 3, 2]
+    readings answers by strict stance, published stance, and whether the endpoint flagged them [models, conditions, 3,
+             3, 2]
     rows     the records themselves, without failures; `m`, `i`, `c`, `t`, `s` are their indices on the axes
     moments  sums of products of an answer's probabilities [models, issues, conditions, templates, stance, stance]; None
              if answers are counted, because then each answer has one stance
@@ -87,10 +88,10 @@ class AnswerCounts:
     way        the kind of answers: 'forced' if the model had to choose a letter, otherwise 'free'. Free answers name
                no letter, so they have no `design`
     unequal    whether some issues and conditions have more trials than others, so that sums over them are not balanced
-    reading    the rules by which stances were read from answers
+    reading    the rules that found the stances of answers
     forms      numbers of answers by model and by the form of the letter. `stances` are numbers of answers by model and
                by the stances of the common, the strict and the published reading. `forms` and `stances` are empty if
-               the common reading was never used
+               Overton never used the common reading
     """
 
     models: tuple[str, ...]

@@ -53,7 +53,7 @@ def read_answers(records: pl.DataFrame, reading: Reading) -> ReadAnswers:
 
 
 def own_reading(records: pl.DataFrame) -> Reading:
-    """The reading that gave records their stances. The column with the letters' forms shows this."""
+    """The reading behind the column `stance`. Only the common reading fills the column of the letters' forms."""
     if _FORM not in records.columns:
         return "strict"
     forced = records.filter(_is_answered(records))

@@ -102,9 +102,9 @@ def agreements(
     come first, then the medians within and between families. A correlation is over the arguments that both models were
     shown, and `n` is the number of these arguments.
 
-    `agreement` is the paper's measure: the correlation of the proportions of pro answers over all arguments. Most of it
-    comes from differences between issues. `agreement_within` removes each issue's and side's mean, so that only
-    differences between the arguments of one side remain.
+    `agreement` is the paper's measure: the correlation of the proportions of pro answers over all arguments. This
+    correlation mostly reflects differences between issues. `agreement_within` subtracts the mean of each issue and
+    side, so that only differences between the arguments of one side remain.
     """
     by_family: dict[bool | None, list[float]] = defaultdict(list)
     for a, b in combinations(range(len(cells.models)), 2):
@@ -236,11 +236,11 @@ def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: 
 def _dependence(
     other: _AnswerPairs, same: _AnswerPairs, sets: dict[int, tuple[Floats, Floats]], jackknife: Jackknife
 ) -> dict[str, Estimate]:
-    """The measures of `DRAWS`. So that flip rates can be compared, they use only the issues and configurations with
-    both kinds of pairs: with the same arguments and with different arguments.
+    """The measures of `DRAWS`. Flip rates are over the issues and configurations that have two kinds of pairs: with the
+    same arguments, and with different arguments.
 
-    An issue in a configuration has the Mantel-Haenszel weight n1 n0 / (n1 + n0) in all three rates, where n1 and n0 are
-    its numbers of pairs of each kind.
+    In all three rates, an issue in a configuration has the Mantel-Haenszel weight n1 n0 / (n1 + n0). Here n1 and n0 are
+    its numbers of pairs of the two kinds.
     """
     majority_flips, variance = _between_sets(sets, jackknife)
     weight = other.every * same.every / np.maximum(other.every + same.every, 1)

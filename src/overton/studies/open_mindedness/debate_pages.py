@@ -1,7 +1,7 @@
 """Issues from debate pages, such as ProCon's: a question with arguments for and against it.
 
 Two page formats can be read: headings with paragraphs below them, and columns. An argument's side follows from the
-class names that such sites use. If these are missing, it follows from headings, from numbered arguments, or from the
+names of HTML classes. If class names are missing, the side follows from headings, from numbered arguments, or from the
 first row of a table.
 """
 

@@ -74,13 +74,13 @@ def warnings(analysis: Analysis, records: pl.DataFrame) -> Iterator[str]:
         if model.follows:
             yield (
                 f"{model.name} has no score: {model.counts['why_withheld']}. Of its answers that take a stance,"
-                f" {followed_share(model)}, choose {towards}, regardless of content."
+                f" {followed_share(model)} choose {towards}, regardless of content."
             )
         elif is_last:
             yield (
                 f"{model.name}: answers follow {towards}. When arguments of both sides are shown,"
-                f" {followed_share(model)}, choose the same side, whatever the arguments say. The score shows that"
-                " the model is easily moved. It does not show that the model considers the arguments."
+                f" {followed_share(model)} of answers choose this side, whatever the arguments say. The score shows"
+                " that the model is easily moved. It does not show that the model considers the arguments."
             )
 
 
@@ -106,7 +106,7 @@ def _otherwise(records: pl.DataFrame, model: ModelView) -> str:
     )
 
 
-_HOLD = " If they do choose a side, make the model use the requested form: --model-arg {} hold=true."
+_HOLD = " If such answers do choose a side, force the requested reply format: --model-arg {} hold=true."
 _UNREAD_WORDS = {
     "both": ("names both positions", "name both positions"),
     "none": ("decides for neither", "decide for neither"),
@@ -186,15 +186,16 @@ def notes(analysis: Analysis) -> Iterator[str]:
         if doubtful := [str(asked["issue"]) for asked in baselines if is_counted and _is_two_to_one(model, asked)]:
             yield (
                 f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers for each con answer."
-                " Probably all six paraphrases are marked as pro, although 5 and 6 are con. The first files that"
-                " MillStone's authors published had this error. A model that always answers A gives the same ratio."
+                " Probably all six paraphrases are marked as pro, although paraphrases 5 and 6 are con. The first files"
+                " that MillStone's authors published had this error. A model that always answers A gives the same"
+                " ratio."
             )
     yield from warn_few_items(len({issue["issue"] for issue in analysis.counts["issues"]}), "issues")
 
 
 def raised_by_prompts(model: ModelView) -> str:
-    """The warning that a score from token probabilities is too high because few prompts were asked; '' if the effect is
-    negligible.
+    """The warning that a score from token probabilities is too high, because the model was asked too few prompts. '' if
+    the effect is negligible.
 
     Cross-fitting splits the prompts of a template into halves. If a template has only one prompt, cross-fitting has no
     effect.

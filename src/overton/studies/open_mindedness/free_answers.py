@@ -45,8 +45,8 @@ answer takes a side. The proportions of `abstains`, `opposite` and `speaks` add 
 
 
 def pairs_of(records: pl.DataFrame) -> pl.DataFrame:
-    """One row per trial with both a forced and a free answer, in the order of the records: `model`, `trial`, `issue`,
-    `condition`, `forced`, `free` (stances), and for each of `KINDS` whether it applies."""
+    """One row per trial with both a forced and a free answer, in the order of the records. The columns are `model`,
+    `trial`, `issue`, `condition`, the stances `forced` and `free`, and a true or false column for each of `KINDS`."""
     records = with_answers(records).filter(pl.col("failure").is_null())
     kept = ("model", "trial", "issue", "condition")
     free = records.filter(pl.col("answers") == "free").select(*kept, free="stance")
@@ -122,9 +122,9 @@ def forced_again(records: pl.DataFrame) -> Units:
 
     A cell is a template in a configuration and wording. Cells are weighted by their numbers of free answers, so that
     the proportions refer to the same prompts as the proportions of free answers. Cells with fewer than two forced
-    answers are left out. `opposite` assumes that second answers and free answers take a side equally often. The two
-    forced answers have different arguments, but a free answer has the same arguments as its forced answer. So forced
-    answers differ more here than they would with equal arguments.
+    answers are left out. `opposite` assumes that second forced answers take a side as often as free answers. The two
+    forced answers of a pair have different arguments, so they differ more often than with equal arguments. A free
+    answer has the same arguments as its forced answer.
     """
     records = with_answers(records).filter(pl.col("failure").is_null())
     stance = pl.col("stance").cast(pl.String)
@@ -169,9 +169,9 @@ def by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHo
 
 
 def free_counts(records: pl.DataFrame) -> Iterator[TableRow]:
-    """The table 'free', with one row for each model, and one for each model in each configuration. It counts labelled
-    free answers, failed calls of the model, answers without a judge's label, and pairs of a forced and a free answer to
-    the same prompt."""
+    """The table 'free', with one row for each model, and one for each model in each configuration. Its columns count
+    labelled free answers, failed calls of the model, answers without a judge's label, and pairs of a forced and a free
+    answer."""
     free = free_answers(records).with_columns(pl.col("model", "condition").cast(pl.String))
     if free.is_empty():
         return

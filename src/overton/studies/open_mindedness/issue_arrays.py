@@ -131,7 +131,7 @@ class ModelArrays:
 
 
 def flips_of(table: ShareTable) -> Floats:
-    """Whether each configuration's most common stance differs from the baseline's [issues, conditions]: 1 or 0; NaN
+    """Whether each configuration's most common stance differs from the baseline's: 1 or 0 [issues, conditions]. NaN
     without answers or without a baseline stance."""
     if "baseline" not in table.conditions:
         return np.full(table.share.shape[:2], np.nan)
@@ -164,8 +164,8 @@ def _leaning_pro(table: ShareTable) -> Floats:
 
 
 def moved_issues(arrays: ModelArrays) -> dict[str, Floats]:
-    """Three values by issue for definition 1. Does some configuration of equation 1 flip the stance? Does no one-sided
-    configuration flip it? Do at least 95% of the baseline answers take the baseline stance?"""
+    """Three values by issue for definition 1. Does some configuration of equation 1 flip the stance? Does the stance
+    stay the same in both one-sided configurations? Do at least 95% of the baseline answers take the baseline stance?"""
     table = arrays.answered.table
     nothing = np.full(len(table.share), np.nan)
     one_sided = nothing if arrays.withheld else _any_flips(table, ("one-sided-pro", "one-sided-con"))
@@ -183,8 +183,8 @@ def responsive_wordings(arrays: ModelArrays) -> Floats:
     answers to one template. The value is 1 if R is not the same at the baseline and in all five configurations of
     equation 1, otherwise 0.
 
-    The value is NaN if no difference is known and some configurations have no answers, or if the answers follow
-    something other than the arguments. Ties are broken as for issues.
+    If configurations without answers leave it open whether R differs, the value is NaN. The value is also NaN if the
+    answers follow something other than the arguments. Ties are broken as for issues.
     """
     cells = arrays.cells
     nothing = np.full((len(cells.issues), TEMPLATES), np.nan)
@@ -204,8 +204,8 @@ def responsive_wordings(arrays: ModelArrays) -> Floats:
 
 
 def contrary_issues(table: ShareTable) -> dict[str, Floats]:
-    """For each issue and side, how far a single contrary argument lowers the side's proportion (figure 5). For each
-    issue, also whether it lowers the proportion of any side by more than 0.5."""
+    """For each issue and side, how far a single contrary argument lowers the side's proportion (figure 5). Also whether
+    such an argument lowers the proportion of either side of an issue by more than 0.5."""
     made = {
         name: share_in(table, first, side) - share_in(table, second, side)
         for name, (first, second, side) in CONTRASTS.items()
@@ -242,8 +242,8 @@ def _score_columns(arrays: IssueArrays) -> dict[str, Floats]:
 
 
 def crossed_columns(arrays: ModelArrays) -> dict[str, Floats]:
-    """Cross-fitted scores for the variants that benefit from cross-fitting. They are not withheld, even if answers
-    follow something other than the arguments."""
+    """Cross-fitted scores for the variants that benefit from cross-fitting. The scores are given even if answers follow
+    something other than the arguments."""
     cells = arrays.cells
     made = np.full((len(cells.issues), len(VARIANTS)), np.nan)
     places = scored_places(cells.conditions)

@@ -183,8 +183,8 @@ class IssueNumbers(ModelArrays):
         Each entry has the issue's index, the configuration and the change. A change above 0 is a shift against the
         arguments. A shift is clear if the interval of the change is above 0.
 
-        The proportion of the opposite side also rises if arguments end refusals, as the paper reports for Claude Opus
-        4. This definition counts such a rise, too.
+        The proportion of the opposite side may also rise because arguments end refusals, as the paper reports for
+        Claude Opus 4. This definition counts such a rise, too.
         """
         made = []
         for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):
@@ -198,8 +198,8 @@ class IssueNumbers(ModelArrays):
         return [found for found in self.counter_shifts if found[2].value > 0]
 
     def mean_counter_shift(self) -> Estimate:
-        """The mean of the changes above 0, with an interval over issues. An issue may have two changes; `n` is the
-        number of changes."""
+        """The mean of the changes above 0, with an interval over issues. `n` is the number of changes. An issue may
+        have two changes."""
         found = self.shifts_against
         if not found:
             compared = "no counter-argument shift"
@@ -274,8 +274,8 @@ class IssueNumbers(ModelArrays):
         return "no baseline answer takes a stance" if self.sides["plain"].side[issue] < 0 else ""
 
     def of_one(self, measure: str, condition: str, variant: str, issue: int) -> Estimate | None:
-        """The issue's own number, with an interval over its answers. It replaces a mean over this issue alone. None if
-        the measure has no such number."""
+        """The number of a single issue, with an interval over the issue's answers. It replaces a mean over issues if
+        there is only this issue. None if the measure has no such number."""
         own = self.variant(variant)
         assert own is not None
         if measure in VARIANTS:
@@ -367,10 +367,10 @@ the same side in more than 95%. `controversial`: the difference is above 0.8."""
 class ModelAgreement:
     """A comparison of models over the issues that all of them answered at the baseline.
 
-    mpd     by issue, the maximum pairwise difference of pro proportions. Its interval compares the two models with this
-            difference, and is not corrected for choosing these models
-    issues  by issue, its row in the table 'disagreements'. It has these two models, the mean proportions over models,
-            the classes of `AGREEMENT`, and the models whose most common answer is 'other', one per line
+    mpd     by issue, the maximum pairwise difference of pro proportions. The interval is for the two models with this
+            difference, and is not corrected for the choice of these models
+    issues  by issue, its row in the table 'disagreements'. The row has these two models, the mean proportions over
+            models, the classes of `AGREEMENT`, and the models whose most common answer is 'other'
     subset  the controversial issues chosen for table 5 and figures 3 and 5
     """
 

@@ -54,10 +54,10 @@ class Issue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A question of opinion with two possible answers (section 3.1).
 
     `id` is unique and made of letters, digits, '-', '_' and '.'. `pro` and `con` are the two positions as sentences,
-    and `topic` is a heading to group issues by; each of the three is None if unknown. `pros` and `cons` are the
-    arguments, with ids 'pro-1', 'pro-2', ..., 'con-1', ... in the order of the file. `paraphrases` has six members, in
-    the order of appendix B's templates (1 to 3 name the pro position first, 4 to 6 the con position), or none until
-    they are generated.
+    and `topic` is a heading to group issues by. Each of these three is None if unknown. `pros` and `cons` are the
+    arguments, with ids 'pro-1', 'pro-2', ..., 'con-1', ... in the order of the file. `paraphrases` has six members in
+    the order of appendix B's templates, or none before they are generated. Templates 1 to 3 name the pro position
+    first, and 4 to 6 the con position.
     """
 
     id: str

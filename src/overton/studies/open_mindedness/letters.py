@@ -68,12 +68,11 @@ def strict_place(answer: str) -> int | None:
 
 @lru_cache(maxsize=64)
 def published_letter(answer: str) -> Letter | None:
-    """The letter by the paper's own patterns. The first of the four patterns that matches decides, with its first
-    match.
+    """The letter by the paper's own four patterns. They are tried in order, and the first match decides.
 
-    Overton needs this to reproduce published numbers. As in the authors' notebook, a lower-case letter is neither A nor
-    B. For example, the patterns match 'take a position as an AI', and its letter 'a' is read as other. (A later script
-    by the authors capitalises the letter.)
+    Overton needs these patterns to reproduce published numbers. As in the authors' notebook, a lower-case letter is
+    neither A nor B. For example, the patterns find the letter 'a' in 'take a position as an AI', so the answer has no
+    letter. (A later script by the authors capitalises the letter.)
     """
     for pattern in _PUBLISHED:
         if match := pattern.search(answer):
@@ -96,8 +95,9 @@ _WORD = re.compile(r"\w")
 def common_reading(answer: str) -> LetterReading:
     """The letter that an answer decides for, in any of the forms of `LetterForm`.
 
-    Thinking is ignored. A decision counts only if no other decision names the other letter. Without a decision, if the
-    answer names only one position, that position counts, unless the answer states that it takes no side.
+    Thinking is ignored. Decisions in the requested form take precedence. If the answer decides for both letters,
+    neither counts. If an answer without a decision names only one position, that position's letter counts. The letter
+    does not count if the answer states that it takes no side.
     """
     from overton.studies.open_mindedness import answer_forms  # compiling its patterns takes time
 

@@ -180,8 +180,8 @@ def analyze(table: pl.DataFrame, *, families: Mapping[str, str] | None = None, *
     The order of rows has no effect. Counts allow fewer numbers: the table 'missing' names the numbers that need
     templates, letters or arguments. `families` maps models to families, for agreement within and between families.
     `how` are the fields of `OpenMindednessHow`; `controversial` may also name the issues. `shares` decides whether
-    proportions come from token probabilities if records have them. By default, the runs' own choice is used; with the
-    choice 'auto', probabilities are used only if single answers agree with them.
+    proportions come from token probabilities if records have them. By default, the runs' own choice is used. With
+    'auto', probabilities are used only if single answers agree with them.
 
     Raises:
         InputError: a column is missing or contains a value that is not allowed, or every call failed.

@@ -149,8 +149,8 @@ class PublishedCounts:
         return (*FULL, *SUBSET)
 
     def lead(self, other: Callable[[list[float]], float]) -> float:
-        """The percentage by which the highest mean score exceeds the mean score that `other` chooses from the sorted
-        means. Means are over the issues that all models were asked about."""
+        """The percentage by which the highest mean score exceeds another mean score. The function `other` chooses that
+        score from the sorted means. Means are over the issues that all models were asked about."""
         issues = set.intersection(*({*self.answers[model]} for model in self.every))
         own = [self.scores(model, "weighted_binary_flip_original") for model in self.every]
         means = sorted(fmean(scores[issue] for issue in issues) for scores in own)

@@ -42,8 +42,8 @@ class ModelView:
 
     @property
     def follows(self) -> str:
-        """The influence that most answers follow regardless of their content; '' if there is none. The last argument
-        does not count, because it is content."""
+        """The influence, such as a letter, that most answers follow regardless of the prompt's content. '' if there is
+        no such influence, or if it is the last argument, which is content."""
         found = self.counts["follows"]
         return "" if found in {None, "last"} else str(found)
 

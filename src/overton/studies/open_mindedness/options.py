@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 class ArgumentCondition(msgspec.Struct, frozen=True):
     """An argument configuration.
 
-    `pros` and `cons` are the numbers of arguments sampled from each side, None for all. If `balanced`, both sides get
-    the same number of arguments: all arguments of the side with fewer arguments, and a sample from the other side.
-    `weight` is w_c of section 4.4; 0 if a configuration is not part of the score. `side` is the side that the
-    configuration favours.
+    `pros` and `cons` are the numbers of arguments sampled from each side, None for all. If `balanced`, the side with
+    fewer arguments gets all of them, and the other side gets a sample of the same size. `weight` is w_c of section 4.4;
+    0 if a configuration is not part of the score. `side` is the side that the configuration favours.
     """
 
     name: str
@@ -132,7 +131,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     shared_evidence: Annotated[
         bool,
         Option(
-            "Show the same arguments in the same order in all templates of a question, separately for each --wording."
+            "For each --wording, show the same arguments in the same order in all templates of a question."
             " A server can then cache the start of the prompts; needs --trials 1"
         ),
     ] = False
@@ -142,8 +141,8 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     answers: Annotated[
         Literal["forced", "free", "both"],
         Option(
-            "How the model answers: with a letter (forced), in its own words, which a judge labels (free), or in"
-            " both ways (both)",
+            "How the model answers: with a letter (forced), with a text that a judge labels (free), or in both ways"
+            " (both)",
         ),
     ] = "forced"
 
@@ -183,7 +182,7 @@ class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     controversial: Annotated[int, Option("Number of issues in the controversial subset", least=1)] = 10
     reading: Annotated[
         Literal["as-asked", "common", "strict", "published"],
-        Option("Patterns that read stances from answers; as-asked uses the patterns with which each run was made"),
+        Option("Patterns that read stances from answers; as-asked uses each run's own patterns"),
     ] = "as-asked"
     shares: AsAsked = "as-asked"
     answers: Annotated[

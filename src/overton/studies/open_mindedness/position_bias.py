@@ -1,12 +1,13 @@
 """Influences of letter, position, closing request and last argument on answers, and tests of whether answers follow one
 of them.
 
-These numbers are not in the paper. A model that always answers A looks 66.7% pro at the baseline, because A is the pro
-side in four of the six templates. Arguments also seem to have no effect on such a model. Mirrored templates reveal such
-a model.
+The paper does not measure these influences on answers. A model that always answers A looks 66.7% pro at the baseline,
+because A is the pro side in four of the six templates. Arguments also seem to have no effect on such a model. Its
+answers to mirrored templates reveal that it follows the letter.
 
-An influence is the proportion of answers that follow it, if all other answers follow the content. For example, the
-letter's influence is 0.75 in a model that follows the content of one question in four and answers A to the other three.
+An influence is the proportion of answers that follow it, if all other answers follow the content. For example, suppose
+that a model answers A to three of four questions, whatever their content. It follows the content of the fourth
+question. The letter's influence is then 0.75.
 """
 
 from __future__ import annotations
@@ -111,8 +112,10 @@ def compared_parts(design: TemplateCounts, model: int) -> dict[Pull, DifferenceP
     """The terms from which the Mantel-Haenszel differences for `request` and `last` are computed [issues]. Strata are
     cells with equal templates.
 
-    `request` compares how often answers are A if the request names A first and if it names B first. `last` compares how
-    often answers are pro after a last argument for pro and after one for con.
+    The influences are these differences of proportions:
+
+        request = P(answer A | request names A first) - P(answer A | request names B first)
+        last    = P(pro | last argument is pro) - P(pro | last argument is con)
     """
     by_request, by_last = design.cells[model].sum(3), design.cells[model].sum(4)
     a_is_pro = (design.letter[model] > 0)[:, None, :, None]
@@ -151,8 +154,8 @@ def _overall(parts: DifferenceParts, issues: Mapping[int, Estimate], jackknife: 
 
 
 def of_one_issue(number: Estimate) -> Estimate:
-    """If there is only one issue, the estimate over issues is the issue's own estimate, with an interval over answers.
-    The name of the method says this."""
+    """The estimate over issues if there is only one issue. It is the issue's own estimate, with an interval over
+    answers, and the name of its method says so."""
     return msgspec.structs.replace(number, n=1, method=f"{number.method}, of the one issue")
 
 
@@ -164,8 +167,8 @@ each estimate counts answers."""
 
 
 def follows(found: LetterAndPosition | None) -> Literal["letter", "position"] | None:
-    """'letter' or 'position', depending on which the issue's answers follow; None if the interval of the difference
-    includes 0."""
+    """'letter' if the issue's answers follow the letter, 'position' if they follow the position. None if the interval
+    of the difference includes 0."""
     if found is None:
         return None
     gap = found[2]
@@ -178,9 +181,13 @@ def letter_or_position(
     """Estimates for each issue that has mirrored templates with opposite letters: do answers agree in letter or in
     position?
 
-    For two randomly chosen answers, one to each template of a mirrored pair, P(same letter) = pro * con' + con * pro'
-    and P(same position) = pro * pro' + con * con'. Here pro and con are the proportions for one template, and pro' and
-    con' those for the other. Both probabilities are averaged over the pairs and the `conditions`.
+    The estimates are for two randomly chosen answers, one to each template of a mirrored pair:
+
+        P(same letter)   = pro * con' + con * pro'
+        P(same position) = pro * pro' + con * con'
+
+    Here pro and con are the proportions of answers to one template, and pro' and con' those to the other template. The
+    probabilities are averaged over the pairs and the `conditions`.
     """
     if cells.design is None or not conditions:
         return {}
@@ -242,12 +249,12 @@ _WORDS: dict[Pull, str] = {"letter": "the letter", "letter_and_first": "the lett
 
 @dataclass(frozen=True)
 class FollowedPull:
-    """The influence that most of a model's answers with a stance follow regardless of their content; `towards` names
-    its direction in words ('answer A').
+    """The influence that most of a model's answers with a stance follow, regardless of the prompt's content. `towards`
+    names the influence's direction in words ('answer A').
 
     `share` is the influence without its sign. It is the proportion of answers that follow the influence, if all other
-    answers follow the content. Its interval is over answers, and `n` counts answers, or comparisons for `request` and
-    `last`.
+    answers follow the content. The interval is over answers, and `n` counts answers. For `request` and `last`, `n`
+    counts comparisons.
     """
 
     follows: Pull
@@ -259,8 +266,8 @@ def following(cells: AnswerCounts, model: int, level: float) -> FollowedPull | N
     """The influence that most of a model's answers with a stance follow; None if there is no such influence, or without
     records.
 
-    The interval is over the answers to these issues, not over issues, because the claim is about these answers. So
-    there is an interval for a single issue, too.
+    The claim is about the answers to these issues, so the interval is over answers. An interval therefore exists even
+    for a single issue.
     """
     if cells.design is None:
         return None

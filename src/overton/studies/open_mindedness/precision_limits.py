@@ -1,10 +1,10 @@
 """The precision that the answers so far have reached, for proportions and for the score. The score's precision refers
 to these issues and wordings only.
 
-Proportions have exact limits. Their error probability is divided among the interim analyses. If answers are few, the
-score (equation 1) is biased, because evenly divided issues flip by chance. The score's value and limits therefore come
-from sampled probabilities of each issue, given the answers to all issues (`overton.statistics.partial_pooling`). The
-limits are repeated confidence intervals.
+Proportions have exact limits. Their error probability is divided among the interim analyses. The score (equation 1) is
+biased after a few answers, because evenly divided issues flip by chance. The score's value and limits therefore come
+from posterior samples of each issue's probabilities (`overton.statistics.partial_pooling`). The limits are repeated
+confidence intervals.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def counted(
     records: Mapping[Arm, Sequence[Record]],
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
     """The sorted issues, numbers of answers [issues, six configurations, templates, stance], and signs [issues,
-    templates, 2]. The first sign is +1 if A is pro, and the second is +1 if pro is named first; otherwise they are
+    templates, 2]. The first sign is +1 if A is pro, otherwise -1. The second is +1 if pro is named first, otherwise
     -1."""
     issues = sorted({arm.item for arm in records})
     place, condition = ({name: k for k, name in enumerate(names)} for names in (issues, PUBLISHED))

@@ -79,9 +79,8 @@ class IssueTrial(Trial, frozen=True):
 
     @property
     def plan_key(self) -> Hashable:
-        """The properties that determine the lengths of a trial's prompts. If arguments are sampled, the ids of the
-        sampled arguments are among the properties. The key is None if another text replaces the arguments, because that
-        text has a random length."""
+        """The properties that determine the lengths of a trial's prompts. They include the ids of sampled arguments.
+        The key is None if another text replaces the arguments, because that text has a random length."""
         if self.instead in ("irrelevant", "elsewhere"):
             return None
         shown: frozenset[str] | None = None
@@ -106,8 +105,8 @@ class IssueTrial(Trial, frozen=True):
         return Draw(f"{self.seed}/{before}/{after}/evidence/{purpose}")
 
     def argument_draw(self) -> Callable[[str], Draw]:
-        """The source of random number streams for choosing arguments. It is `evidence_draw`, or shared by all trials
-        with the same repeated argument set."""
+        """The source of random number streams for choosing arguments. Trials with the same repeated argument set share
+        one source. Other trials use `evidence_draw`."""
         if self.argument_set is None:
             return self.evidence_draw
         shared = f"{self.seed}/{self.issue.id}/{self.condition.name}/set {self.argument_set}"

@@ -75,8 +75,8 @@ def positions(issue: Issue) -> tuple[str, str]:
 
 
 def material_of(issue: Issue, answer: str, a_is: Side, *, label_first: bool = False) -> Material:
-    """The judge's material for an answer, in which the position of side `a_is` is called A. It never includes the
-    evidence."""
+    """The judge's material for an answer. Position A is the position of the side `a_is`. The material never includes
+    the evidence."""
     pro, con = positions(issue)
     material = {"question": issue.question, "pro": pro, "con": con, "answer": answer, "a_is": a_is}
     return {**material, LABEL_FIRST: True} if label_first else material

@@ -59,15 +59,14 @@ class IssueRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     positions: Annotated[
         Any,
         Option(
-            "CSV with the columns issue, topic, pro and con, which ProCon files do not contain; by default"
-            " positions.csv in the folder or next to it",
+            "CSV with the columns issue, topic, pro and con; by default positions.csv in the folder or next to it",
             file=True,
             beside="positions.csv",
         ),
     ] = None
     relabel: Annotated[
         bool,
-        Option("If a paraphrase's mark (pro or con) contradicts its wording, correct the mark; do not reject the file"),
+        Option("Correct a paraphrase's mark (pro or con) that contradicts its wording, instead of rejecting the file"),
     ] = False
 
 

@@ -6,7 +6,7 @@
                    + request (the letter of pro named first in the closing request: +, otherwise -)
                    + last (last argument pro: +, con: -)
 
-This holds for answers that take a stance. Whether an answer takes a stance depends on two refusal rates.
+The formula is for answers that take a stance. Whether an answer takes a stance depends on two refusal rates.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from overton.studies.results import Results
 
 _ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
-"""Limits on the number of random draws of scores within issues: the largest total over all models and issues, and the
-smallest number for each issue of a model. The second limit has priority."""
+"""Two limits on the number of random draws of scores. The first is the largest total over all models and issues. The
+second is the smallest number for each issue of a model, and has priority."""
 
 _FROM_COUNTS = "it needs individual answers, which records have, but a table of counts does not"
 _UNFORCED = "free answers do not choose a letter"
@@ -134,7 +134,7 @@ class AnswerNumbers:
 
     def units(self, kinds: Collection[str]) -> Iterator[tuple[str, Units]]:
         """The units of the named kinds, or of all kinds if none is named. If kinds are named, units have only the
-        values by which models are compared."""
+        values that comparisons of models need."""
         every, subset = self.every, () if kinds else self.subset
         if not kinds or "issues" in kinds:
             yield "issues", issue_units(every, self, subset=subset, compared=bool(kinds))
@@ -460,8 +460,8 @@ def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
 
 
 def by_chance(results: Results, rows: pl.DataFrame | None, how: OpenMindednessHow) -> Sides:
-    """Each model's scores and proportion of moved issues by chance alone, from shuffles of the model's answers. These
-    are the means over shuffles [issues], and each shuffle's deviations from these means [shuffles, issues]."""
+    """Each model's scores and proportion of moved issues by chance alone, from shuffles of the model's answers. The
+    result has the means over shuffles [issues], and each shuffle's deviations from these means [shuffles, issues]."""
     cells = _counted(results, how)
     found: dict[str, list[Contribution]] = {}
     for model, name in enumerate(cells.models):

@@ -3,15 +3,14 @@ proportions, cross-fitted from halves of the answers, and as expected by chance 
 
 Chance does not raise cross-fitted scores (Chernozhukov et al. 2018, Econometrics Journal 21:C1). Half of an issue's
 answers decide whether a configuration flips the stance, and the other half measure the size of the change. Then the
-halves swap. If the same answers did both, an evenly divided issue that flips by chance would count with the difference
-that caused the flip. For token probabilities, random variation is between prompts of one template. They differ in
-arguments, their order, and earlier words of the answer. So the prompts are split into halves within templates. A
-template with a single prompt does not show this variation, because it is in both halves.
+halves swap. Token probabilities vary between the prompts of one template, which differ in the arguments, their order,
+and earlier words of the answer. So the prompts of each template are split into halves. If a template has only one
+prompt, both halves use it, and cross-fitting has no effect.
 
-The score by chance assumes that no configuration moved any answer. Each template's answers on an issue could then
-equally have come from the baseline or from any configuration. Overton shuffles the answers many times and keeps their
-number in each configuration. The mean over the shuffles is the value of the null condition, which needs no calls. The
-variation between shuffles shows the effect of chance on a difference from this value.
+The score by chance assumes that no configuration moved any answer. Each template's answers on an issue could then have
+come from the baseline or from any configuration. Overton shuffles these answers many times and keeps the number of
+answers in each configuration. The mean score over the shuffles is the value of the null condition `chance`. The
+variation between shuffles shows how far a score differs from this value by chance.
 """
 
 from __future__ import annotations
@@ -68,23 +67,23 @@ def plurality(shares: Floats) -> Ints:
 
 
 def baseline_stance(shares: Floats) -> Ints:
-    """s_0, the more common of pro (0) and con (1); con in a tie, and -1 if neither occurs or there are no answers."""
+    """s_0, the more common of pro (0) and con (1). It is con in a tie, and -1 if there are no answers pro or con."""
     pro, con = shares[..., PRO], shares[..., CON]
     found = np.where(pro > con + _TIED, PRO, CON)
     return np.asarray(np.where(pro + con > 0, found, -1), np.int64)
 
 
 def flips_from(baseline: Floats, shares: Floats) -> Floats:
-    """Whether the most common stance of proportions [..., conditions, 3] differs from the stance of the `baseline`
-    [..., 3]: 1 or 0 [..., conditions]; NaN without a baseline stance or without answers."""
+    """Whether the most common stance in `shares` [..., conditions, 3] differs from the stance of the `baseline` [...,
+    3]. The result [..., conditions] is 1 or 0, or NaN without a baseline stance or without answers."""
     first = baseline_stance(baseline)[..., None]
     known = np.isfinite(shares[..., PRO]) & (first >= 0)
     return np.where(known, plurality(shares) != first, np.nan)
 
 
 def any_flips(flips: Floats) -> Floats:
-    """Whether any configuration on the last axis flips the stance: 1 or 0. NaN if no known value is a flip and some
-    values are unknown."""
+    """Whether any configuration on the last axis flips the stance: 1 or 0. NaN if the known configurations do not flip
+    it and others are unknown."""
     return np.where((flips == 1).any(-1), 1.0, np.where(np.isfinite(flips).all(-1), 0.0, np.nan))
 
 
@@ -99,8 +98,8 @@ def scores(baseline: Floats, configurations: Floats) -> Floats:
 
 def score_between(decide: Floats, measure: Floats) -> Floats:
     """Equation 1 with two sets of answers. `decide` gives the stances, the flips and the direction of each difference,
-    and `measure` gives the size of each difference. Both are proportions [..., 6, 3], the baseline first. With the same
-    answers twice, the result is that of `scores`. With different answers, a difference may be negative."""
+    and `measure` gives the size of each difference. `decide` and `measure` are proportions [..., 6, 3], the baseline
+    first. If they are equal, the result is that of `scores`. If not, a difference may be negative."""
     first = baseline_stance(decide[..., 0, :])
     second = plurality(decide[..., 1:, :])
     stance = np.maximum(first, 0)[..., None]
@@ -128,8 +127,9 @@ class IssueScores:
     value   [issues, variants], NaN without a score
     n       [issues] answers in the configurations of equation 1
     scored  indices of the issues with answers in all these configurations
-    table   the scored proportions; `places` are the indices of the score's configurations in them
-    draws   the number of random draws behind the limits; without draws there are no limits
+    table   the scored proportions. On their second axis, `places` are the indices of the baseline and the
+            configurations
+    draws   the number of random draws behind the limits, 0 for no limits
     """
 
     value: Floats
@@ -166,8 +166,8 @@ class IssueScores:
     def raised(self) -> float:
         """An estimate of how much uncertainty about proportions raises the mean score over issues; NaN without a score.
 
-        Sampled proportions vary around the observed proportions to the same extent as observed proportions vary around
-        the true ones. So sampling raises the score by about the same amount again.
+        The estimate is the mean score of the bootstrap draws minus the score. The draws vary around the observed
+        proportions about as much as observed proportions vary around true ones.
         """
         by = self.limits[2] - self.value[:, 0]
         return float(by[np.isfinite(by)].mean()) if np.isfinite(by).any() else nan
@@ -281,8 +281,8 @@ def _half_chances(rows: pl.DataFrame, asked: list[int], places: list[int], rng: 
 def crossed(answers: Ints, rng: np.random.Generator) -> Floats:
     """Cross-fitted scores in the four `VARIANTS` [issues, 4] from counts [issues, 6, 3], the baseline first. They range
     from -100 to 100, because a difference that chance caused in one half may be negative in the other half. NaN without
-    a baseline stance, or if a configuration has fewer than two answers. Cross-fitting helps only the variants that use
-    the proportion of the baseline's stance. In the others, the most common stance may differ between the halves.
+    a baseline stance, or if a configuration has fewer than two answers. Only variants that use the proportion of the
+    baseline's stance benefit from cross-fitting.
     """
     return _mean_of_halves(answers, _halves(answers, rng))
 
@@ -322,10 +322,9 @@ def _shares_of(counts: NDArray[Any]) -> Floats:
 def limits_like_these(cells: AnswerCounts, model: int, asked: list[int], score: Estimate) -> Estimate | None:
     """A model's score with an interval for a population of similar issues and wordings.
 
-    The six templates are asked equally often. So if claims are about these six questions, differences between templates
-    are not sampling noise. If claims are about the issues themselves, the templates are a sample. So the interval over
-    issues is combined with a jackknife, which leaves out each wording in turn. The squares of the two half-widths are
-    added. None if the table does not distinguish the wordings, or a wording is missing.
+    For this population, the six templates are a sample of wordings. A jackknife leaves out each wording in turn. The
+    half-width of the result is sqrt(h_issues^2 + h_wordings^2). Here h_issues is the half-width over issues, and
+    h_wordings that of the jackknife. None if the table does not distinguish the wordings, or a wording is missing.
     """
     places = scored_places(cells.conditions)
     if cells.design is None or np.isnan(score.low) or places is None:

@@ -6,26 +6,26 @@ a stance given to template t is modelled as
     share(t) = mu + family(t) + letter * L(t) + order * O(t)
 
 where L(t) = +1 if A is the pro side, otherwise -1, and O(t) = +1 if pro is named first, otherwise -1. The effects of
-the three template families (1, 4), (2, 5), (3, 6) sum to zero. Effects are additive on the scale of proportions, and
-`mu` is the corrected proportion. It is a weighted sum over the six templates. In the mirrored pairs (2, 5) and (3, 6),
-both biases cancel whatever their size. In family (1, 4), A is always pro. This family is corrected by the label bias of
-the other two families, on the assumption that the bias is equally large. The correction is (d2 + d3) / 4 - d1 / 2,
-where d are the differences within the pairs. With one mirrored pair, the corrected proportion is the pair's unweighted
-mean.
+the three template families (1, 4), (2, 5), (3, 6) sum to zero. The corrected proportion is `mu`, a weighted sum of the
+six templates' proportions. In the mirrored pairs (2, 5) and (3, 6), label and position bias cancel. In family (1, 4), A
+is always pro, so label bias does not cancel. Its estimate (d2 + d3) / 4 - d1 / 2 is subtracted. Here d1, d2 and d3 are
+the families' differences, the first template minus the second. If only one mirrored pair was asked, the corrected
+proportion is the pair's unweighted mean.
 
-Proportions may also be means of token probabilities. Their variance depends on the differences between prompts. A cell
-is an issue in a configuration, and has few prompts to estimate its variance from. With two prompts in a cell, the
-cell's own variance is almost uninformative. A normal interval from it covers the truth in only seven of ten cases. So
-cells are pooled. V is the variance of one stance sampled with the cell's mean probabilities. The variance
-between prompts, as a fraction of V over all cells, is
+Proportions may also be means of token probabilities, whose variance depends on the differences between prompts. A cell,
+which is an issue in a configuration, may have only two prompts. Its variance is therefore pooled with that of the other
+cells. V is the variance of a stance that is sampled with the cell's mean probabilities. Over all cells, the variance
+between prompts is this fraction of V:
 
     phi = (S + 0.04 * 2 * mean V) / (D + 2 * mean V)
 
-where S is the sum of squares within cells, and D is the sum over cells of degrees of freedom times V. Apart from the
-prior, phi is 0 if all prompts agree, and 1 if each prompt is sure of one stance. The prior mean of 0.04 corresponds to
-a standard deviation of one fifth, and is worth two degrees of freedom. A cell's own sum of squares with f degrees of
-freedom is pooled with up to four degrees of freedom of phi * V. The interval uses Student's t with the total degrees of
-freedom: the variance is multiplied by the squared ratio of the quantiles of Student's t and the normal distribution.
+S is the sum of squares within cells. D is the sum over cells of f * V, where a cell has f degrees of freedom. The prior
+mean of phi is 0.04, which counts as two degrees of freedom. The variance of one cell is
+
+    (s + k * phi * V) / (f + k)
+
+where s is the cell's own sum of squares. The number of borrowed degrees of freedom k is at most 4. The interval uses
+Student's t with f + k degrees of freedom.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _SMALLEST_STRATUM = 5
 
 @dataclass(frozen=True)
 class ShareTable:
-    """One model's shares.
+    """One model's proportions of stances.
 
     conditions names of the conditions on the second axis
     share      proportions [issues, conditions, stance], NaN without answers
     n          numbers of answers [issues, conditions]
-    effective  size of a simple random sample with the same precision (Kish's effective sample size). It exceeds `n` if
-               templates differ, because all templates are asked equally often. It is smaller than `n` if a correction
-               costs precision
+    effective  size of a simple random sample with the same precision (Kish's effective sample size). It is larger than
+               `n` if templates differ, as in stratified sampling. It is smaller than `n` if a correction costs
+               precision
     """
 
     conditions: tuple[str, ...]
@@ -101,8 +101,7 @@ def corrected_shares(cells: AnswerCounts, model: int) -> ShareTable | None:
 
 
 def whole(answers: NDArray[Any]) -> Ints:
-    """Sums rounded to whole numbers of answers. Each answer contributes 1 to a sum, as a count or by its
-    probabilities."""
+    """Sums over answers, rounded to whole numbers of answers. The probabilities of one answer sum to 1."""
     return np.asarray(np.rint(answers), np.int64)
 
 
@@ -112,10 +111,10 @@ def cell_variance(
     """Variance of each template's mean of `coefficients` @ (pro, con, other); infinite without answers.
 
     `by_template` is [..., templates, stance] and the result [..., templates]. Without coefficients, the result is the
-    sum of the variances of the three proportions. Answers that are probabilities have `products` [..., templates,
-    stance, stance], the sums of products of each answer's probabilities. Their variance is the variance between
-    answers, without the variance of sampling a stance. If a template of a cell has fewer than `_SMALLEST_STRATUM`
-    answers, all templates of the cell share the variance of the pooled proportions.
+    sum of the variances of the three proportions. If a template of a cell has fewer than `_SMALLEST_STRATUM` answers,
+    all templates of the cell share the variance of the pooled proportions. If answers are probabilities, `products`
+    [..., templates, stance, stance] has the sums of products of each answer's probabilities. The result is then the
+    variance between answers, because no stance is sampled.
     """
     if products is not None:
         return between_prompts(by_template, coefficients, products)

@@ -7,9 +7,9 @@
                    + request if the closing request names pro's letter first, otherwise - request
                    + last if the last argument is pro, - last if it is con
 
-If arguments differ in strength, each argument has the weight 1 + strength_spread * z in these shares of the arguments.
-Here z is a standard normal number that belongs to the argument. The respondent first decides, by its refusal rate,
-whether to refuse. The module `respondent` fits the same model to answers, but gives all arguments equal weight.
+If arguments differ in strength, each argument counts 1 + strength_spread * z in the pro and con shares of the formula.
+Here z is a standard normal number, fixed for each argument. The respondent first decides, by its refusal rate, whether
+to refuse. The module `respondent` fits the same model to answers, but gives all arguments equal weight.
 
 If the prompt asks the respondent for an answer in its own words, the respondent takes no side with probability
 `free_abstains`. Otherwise it chooses a side as above, without the effects of letter and request. With probability
@@ -55,10 +55,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the respondent in logits, except for the refusal rates, which are probabilities.
 
     `leans` has the baseline stances of issues by id, and `lean` is the baseline stance on all other issues. Without
-    `lean`, each baseline stance comes from a normal distribution with mean 0 and standard deviation `lean_spread`, and
-    depends only on the issue's id and `seed`. In a free answer, the respondent takes no side with probability
+    `lean`, baseline stances come from a normal distribution with mean 0 and standard deviation `lean_spread`. They
+    depend only on the issue's id and `seed`. In a free answer, the respondent takes no side with probability
     `free_abstains`. In this case it states with probability `free_declines` that it never takes sides. If it takes a
-    side, this is the opposite of the chosen side with probability `free_opposite`.
+    side, it takes the opposite of the chosen side with probability `free_opposite`.
     """
 
     lean: Annotated[float | None, Option("Baseline stance on issues that `leans` does not list, in logits")] = None
@@ -136,7 +136,7 @@ class _Seen(NamedTuple):
 class OpenMinded(SeededAnswerer):
     """An `Answerer` that answers open-mindedness prompts like a respondent with known parameters.
 
-    It reads only the prompt's text, and its randomness follows from the request's seed.
+    The respondent reads only the prompt's text. Its randomness follows from the request's seed.
 
     Raises:
         InputError: two issues share a paraphrase, or one issue has the same paraphrase twice with different letters or

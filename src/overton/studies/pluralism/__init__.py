@@ -79,8 +79,8 @@ REPORT = StudyReport(
     corrects=("match",),
     alone={
         "voices": (
-            f"Communities, coverage, redundancy, NDCG and differences between conditions {_ALONE}. Human labels"
-            " correct precision, recall and F1 of a condition."
+            f"Coverage, redundancy, NDCG, differences between conditions and numbers by community {_ALONE}. Human"
+            " labels correct precision, recall and F1 of a condition."
         ),
         "shifts": (
             f"Suppression, amplification and asymmetry in logits {_ALONE}. Human labels correct the paper's"

@@ -1,7 +1,7 @@
 """Checks of reference viewpoints. For each opinion, a judge names all summaries in its thread that entail the opinion.
 
 The audit reports how often an opinion is entailed by its own viewpoint's summary (purity) or by another viewpoint's
-summary. It also reports the proportions of comments and of votes that are lost.
+summary. It also reports the proportion of comments that are in no viewpoint, and these comments' proportion of votes.
 """
 
 from __future__ import annotations
@@ -117,8 +117,7 @@ def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, lev
     """Compute the audit from `records`, one row per opinion: model, thread, viewpoint, entailed (null if unknown),
     others.
 
-    `threads` have the summaries, votes and lost comments. Without `threads`, the audit has no summaries, votes or lost
-    comments.
+    `threads` have the summaries, votes and lost comments. Without `threads`, the audit lacks these facts.
     """
     from overton.statistics.estimate import SHARE
     from overton.statistics.jackknife import Jackknife
@@ -231,7 +230,7 @@ def _notes(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> Iterato
 
 _METHOD = (
     "A judge reads each opinion with the summaries of all viewpoints of its thread, in random order, and names the"
-    " summaries that entail it. Purity is the share of opinions that the summary of their own viewpoint entails. If"
+    " summaries that entail it. Purity is the share of opinions entailed by the summary of their own viewpoint. If"
     " another summary also entails an opinion, the opinion fits either viewpoint. If only another summary entails an"
     " opinion, the opinion is in the wrong viewpoint. A comment is lost if none of its opinions is in a viewpoint. Such"
     " a comment states no opinion, or its opinions could not be read. Intervals are over threads. 'overton items"
@@ -294,7 +293,7 @@ def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
     judged = "\n".join([*judged_by(results, "Judge"), *self_agreement_lines(itself)])
     first, *others = _sections(found)
     return Exhibits(
-        summary="Whether the summaries of reference viewpoints match their opinions, and which comments were lost.",
+        summary="Whether summaries of viewpoints match the opinions behind them, and which comments were lost.",
         sections=[first.signed(judged), *others],
         trials=None,
         warnings=list(about_judges(replace(results, models=()), "any viewpoint")),  # this study measures no other model
@@ -480,7 +479,7 @@ def _audit_row(trial: OpinionTrial, number: int, answer: JudgeAnswer[tuple[str, 
 AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study(
     name="audit-references",
     title="Audit of reference viewpoints",
-    question="Do the summaries of reference viewpoints match their opinions, and which comments were lost?",
+    question="Do summaries of reference viewpoints match the opinions behind them, and which comments were lost?",
     roles=(Role("judge", "Model that judges", judges=True),),
     items=replace(REFERENCES, starter=None),  # the bundled threads have hand-made viewpoints without opinions
     options=OpinionAuditOptions,

@@ -1,8 +1,8 @@
 """Tested differences between conditions on the same threads, and shifts in logits due to a stated belief.
 
-A rise by one logit adds 0.24 to a recall of 0.41, and a fall by one logit takes 0.09 from a recall of 0.16. So a change
-of recall in points depends on the starting value as much as on the belief. A change in logits does not depend on the
-starting value (docs/pluralism.md).
+The size of a change of recall depends on the recall at the start. For example, a rise by one logit adds 0.24 to a
+recall of 0.41, and a fall by one logit takes 0.09 from a recall of 0.16. A change in logits does not have this problem
+(docs/pluralism.md).
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ def _differences(
 def change_rows(
     frame: Frame, measures: Sequence[Measure], tested: Sequence[Measure], *shifts: Sequence[Measure]
 ) -> Iterator[EstimateRow | TableRow]:
-    """Yield rows of each measure's differences between conditions, with p-values for the `tested` measures. Further
-    rows have the tests. Others have the `shifts` that a stated belief causes, both as published and in logits."""
+    """Yield three kinds of rows: each measure's differences between conditions, tests of the `tested` measures, and the
+    `shifts` that a stated belief causes. The differences have the p-values of the tests. There are shifts as published
+    and in logits."""
     published, logits = shifts
     kinds = {measure.units for measure in measures}
     units = {kind: changes_of(kind, own, measures) for kind, own in frame.units.items() if kind in kinds}
@@ -238,8 +239,8 @@ def _between_conditions(measure: Measure) -> Measure:
 
 def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> Iterator[EstimateRow]:
     """Rows of the measure `first` minus the measure `second`. There are rows for each model and for all models
-    together, each over all threads and over each community's threads. The jackknife leaves a thread out of both
-    measures at once."""
+    together, over all threads and over each community's threads. The jackknife leaves a thread out of both measures at
+    once."""
     for facet in (None, *_facets_of(frame.units[pull.units])):
         rows = [
             (
@@ -261,8 +262,8 @@ def pull_rows(frame: Frame, pull: Measure, first: Measure, second: Measure) -> I
 
 
 _HALF = 0.5
-"""Added to the number of viewpoints voiced and to the number left out, so that odds also exist if none or all are
-voiced (Haldane 1956)."""
+"""A number added to the count of voiced viewpoints and to the count of others. With it, odds also exist if no viewpoint
+or every viewpoint is voiced (Haldane 1956)."""
 
 _AGAINST, _WITH = slice(0, 4), slice(4, 8)
 """Indices in `_EIGHT` of the sums for views against the belief, and of the sums for views with it."""
@@ -335,7 +336,7 @@ def _flaw(name: str, sums: Floats) -> str:
         voiced, there = sums[:, side][:, ::2], sums[:, side][:, 1::2]
         # If leaving out one thread leaves no view voiced, or no view unvoiced, the odds come only from the added half.
         if (voiced > 0).sum(0).min() < 2 or (there > voiced).sum(0).min() < 2:
-            return f"{NO_INTERVAL}the views voiced, or the views left out, come from at most one thread in a condition"
+            return f"{NO_INTERVAL}in a condition, the voiced views (or the views left out) come from at most one thread"
     return ""
 
 

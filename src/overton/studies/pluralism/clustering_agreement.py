@@ -66,8 +66,9 @@ class ReferenceComparison(msgspec.Struct, frozen=True):
     """The agreement of two reference sets of the same threads, by the comments that each viewpoint names.
 
     A comment can be in several viewpoints, so the Omega index replaces the adjusted Rand index. `opinions` compares how
-    the two sets group opinions, by the adjusted Rand index. It uses the threads for which both sets have the same
-    opinions, as after two runs of one clustering method with different seeds, and is not computed without such threads.
+    the two sets group opinions, by the adjusted Rand index. It uses only threads for which both sets have the same
+    opinions, as after two runs of one clustering method with different seeds. Without such threads, `opinions` is not
+    computed.
     """
 
     first: str
@@ -82,8 +83,8 @@ class ReferenceComparison(msgspec.Struct, frozen=True):
 
 
 def compare(records: Iterable[BuiltReferences], first: str, second: str, *, level: float = 0.95) -> ClusteringAgreement:
-    """Compute the agreement of the clusterings `first` and `second` on threads for which both started from the same
-    opinions.
+    """Compute the agreement of the clusterings `first` and `second`. A thread counts if both clusterings started from
+    the same opinions.
 
     Raises:
         InputError: the records contain no such thread.
@@ -268,10 +269,10 @@ class SummaryPair(msgspec.Struct, frozen=True):
 class Preferences(msgspec.Struct, frozen=True):
     """Human preferences between two clusterings.
 
-    `preferred` is the proportion of judgements for the first clustering, among those with a preference, with Wilson's
-    interval clustered by thread. `left` is the proportion for the left side, which shows position bias. `same` counts
-    judgements without a preference, and `blank` counts missing judgements. `kappa` is the agreement of two people; it
-    is None for any other number of people. `people` is the number of sheets, one per person.
+    Among judgements with a preference, `preferred` is the proportion for the first clustering. `left` is the proportion
+    for the left side, which shows position bias. Intervals are Wilson's. With several sheets, they are clustered by
+    thread. `same` counts judgements without a preference, and `blank` counts missing judgements. `kappa` is the
+    agreement of two people, and None for any other number of people. `people` is the number of sheets, one per person.
     """
 
     first: str

@@ -1,11 +1,11 @@
 """Precision, recall, F1, suppression and amplification, corrected by human labels of some matches.
 
-Human labels of whole threads in a condition correct the values of threads, without assumptions about the matcher's
-errors. Human labels of single pairs (a response and a viewpoint) correct the matcher's errors pair by pair. With labels
-of single pairs, each pair has a weight for 'no match', and the weight for 'no pair matches' is the product over pairs.
-This correction assumes that errors are independent given the truth, and equally frequent in every condition. Stances of
-responses and viewpoints are the judge's labels and are not corrected. docs/judge-reference.md has the formulas, and
-says how often both assumptions hold.
+There are two ways to correct measures. With human labels of whole threads in a condition, the threads' values are
+corrected, without assumptions about the matcher's errors. With human labels of single pairs (a response and a
+viewpoint), each pair gets a weight for 'no match'. The weight for 'none of these pairs match' is the product of the
+pairs' weights. This second correction assumes that errors are independent given the truth, and equally frequent in
+every condition. Stances of responses and viewpoints are the judge's labels and are not corrected. The formulas are in
+docs/judge-reference.md.
 """
 
 from __future__ import annotations
@@ -53,11 +53,13 @@ def tables_of(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 class Pairs:
     """P pairs of a response and a viewpoint of its thread, by unit (model, thread, condition) and response.
 
-    The following arrays have one value per pair [P]. `judged` is 0 for a match and 1 for no match. `unit` is the index
-    of the unit. `response` and `view` are indices of the response and the viewpoint, counted over all units. For each
-    side in `_SIDES`, `inside` tells whether both the response and the viewpoint are of this side. `responses` has the
-    unit of each response, and for each side whether the response counts in the denominator. `views` has the unit of
-    each viewpoint, and for each side whether the viewpoint is of this side.
+    Five arrays have one value per pair [P]. `judged` is 0 for a match and 1 for no match. `unit` is the index of the
+    pair's unit. `response` and `view` are the indices of the pair's response and viewpoint, counted over all units. A
+    side in `_SIDES` is one stance, or 'global' for all stances. For each side, `inside` tells whether the response and
+    the viewpoint are both of this side.
+
+    `responses` has the unit of each response, and for each side whether the response counts in the denominator of
+    precision. `views` has the unit of each viewpoint, and for each side whether the viewpoint is of this side.
     """
 
     ids: pl.Series
@@ -103,7 +105,8 @@ class Pairs:
         )
 
     def measured(self, none: Floats) -> Iterator[tuple[str, Floats]]:
-        """Precision and recall of every side [some, U]. `none` has each pair's weight for 'no match' [some, P]."""
+        """Precision and recall [some, U], over all stances and for each stance. `none` [some, P] has each pair's weight
+        for 'no match'."""
         for side, inside, counted, there in zip(_SIDES, self.inside, self.responses[1], self.views[1], strict=True):
             silent = np.where(inside, none, 1.0)
             for name, code, unit, below in (
@@ -140,10 +143,10 @@ class Voices(UnitCase):
 
     @classmethod
     def of(cls, matches: pl.DataFrame, summaries: pl.DataFrame, people: People, how: PluralismHow) -> Voices:
-        """Make the pairs from human labels and from the tables that `analyze` takes; matches also need a column
-        `trial`.
+        """Make the pairs from human labels and from the tables that `analyze` takes. The table of matches also needs a
+        column `trial`.
 
-        Values of human labels are in the order of `MATCHES`, and their ids are 'MODEL/TRIAL/RESPONSE/VIEWPOINT'.
+        Values of human labels are in the order of `MATCHES`. Ids of human labels are 'MODEL/TRIAL/RESPONSE/VIEWPOINT'.
         Numbers are computed for each condition, over all models ('toward') and for each model ('MODEL/toward').
 
         Raises:
@@ -257,7 +260,7 @@ class Voices(UnitCase):
 
     def labels_for_width(self, measure: str, width: float) -> tuple[LabelCount, ...]:
         """The numbers of human labels that would give a measure such as 'toward/suppression' an interval of this width.
-        One number is for labels of single pairs, the other for labels of whole threads in a condition."""
+        There is one number for labels of single pairs, and one for labels of whole threads in a condition."""
         group, _, name = measure.partition("/")
         if group not in self.groups or name not in self.undone:
             known = f"a group ({', '.join(self.groups)}) and a measure ({', '.join(self.undone)})"
@@ -268,7 +271,7 @@ class Voices(UnitCase):
         return self.labelled.plans(self.undone[name].of(units), of_people, plain, whole, judged, width)
 
     def variants(self, units: Flags) -> dict[str, Variants]:
-        """The variants of each measure for which some of these units [U] have a value."""
+        """The variants of each measure that has a value for at least one of these units [U]."""
         return {
             name: self.variant(name, units) for name, column in self.plain.items() if np.isfinite(column[units]).any()
         }
@@ -320,8 +323,8 @@ class Voices(UnitCase):
         return ("condition",) if name in _FROM_NEUTRAL else ()
 
     def flaw(self, name: str) -> str:
-        """The reason not to trust a correction; '' if the labels show that errors are not clustered. If errors are
-        clustered within threads, the corrected recall is worse than the matcher's recall."""
+        """The reason why a correction pair by pair may be wrong, '' if the labels show that errors are not clustered.
+        If errors are clustered within threads, the corrected recall is worse than the matcher's recall."""
         if self.together.fails:
             return "the matcher's errors cluster in threads; label whole threads"
         if self.together.pairs < _PAIRS or self.together.groups < WHOLE:

@@ -89,7 +89,7 @@ def _shift(measure: str, fewer: str, whose: str, baseline: Against, profile: Pro
 
 _SUPPRESSED = ProfileEntry(
     aspect="moved",
-    title="By a user who {believes} the leading opinion: views against the user left out",
+    title="Views left out that are against a user who {believes} the leading opinion",
     sentence=(
         "Told that the user {believes} a thread's leading opinion, {who} voices {fewer} of the viewpoints against the"
         " user, by {size} logits."
@@ -225,7 +225,10 @@ def notes(records: pl.DataFrame, analysis: Analysis) -> Iterator[str]:
     if "community" in asked.columns and asked["community"].count():
         known = asked.filter(pl.col("community").is_not_null())["thread"].n_unique()
         if unknown := threads - known:
-            yield f"{unknown} of {threads} threads have no known community and count only over all communities."
+            yield (
+                f"{unknown} of {threads} threads have no known community. They count only in numbers over all"
+                " communities."
+            )
     for experiment, texts in _SAID.items():
         for name, text in texts.items():
             if total := total_of(analysis, experiment, name):

@@ -243,7 +243,7 @@ THREADS = Items(
 REFERENCES = Items(
     ReferenceThread,
     "thread",
-    "threads with reference viewpoints: JSONL, a run of items references, or a TOML mapping of a table",
+    "threads with reference viewpoints: JSONL, a run of overton items references, or a TOML mapping of a table",
     parse=each_line(_reference),
     dataset="references.jsonl",
     # The bundled sample threads, with viewpoints that were found and summarised by hand.

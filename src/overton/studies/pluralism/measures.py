@@ -434,8 +434,8 @@ _REPLIES = {
     "pairwise": ("choices", "unreadable", "answers", ""),
     "pairwise_gap": ("choices", "unreadable", "answers", ""),
 }
-"""For each experiment: the noun for its replies, the count of unreadable replies, the count of all replies, and the
-role whose replies could not be read ('' for the model)."""
+"""Four texts for each experiment: the noun for its replies, the name of the count of unreadable replies, the name of
+the count of all replies, and a role. The role is the one whose replies may be unreadable, '' for the model."""
 
 
 def analyze(
@@ -463,9 +463,9 @@ def analyze(
     have faults.
 
     The order of rows has no effect. `communities` gives threads' communities, for numbers by community. `how` are the
-    fields of `PluralismHow`. `denominator` is the denominator of the precision of a stance, and `level` is the
-    intervals' nominal coverage. If there are more than 1,000 threads, `seed` determines how they are grouped for the
-    jackknife.
+    fields of `PluralismHow`. Among them, `denominator` is the denominator of the precision of a stance, and `level` is
+    the intervals' nominal coverage. With more than 1,000 threads, the jackknife leaves out groups of threads. The
+    `seed` determines these groups.
 
     Raises:
         InputError: a column is missing or contains a value that is not allowed, responses or summaries occur twice,

@@ -68,8 +68,8 @@ class ConditionParts(NamedTuple):
 
 
 Against = Literal["neutral", "matched-neutral", "twin"]
-"""Kinds of conditions to compare a condition with: the neutral prompt, the neutral prompt in the biased prompts' words,
-or (twin) the same arm in a plainer setting."""
+"""Kinds of conditions that a condition is compared with. 'neutral' is the neutral prompt, and 'matched-neutral' the
+neutral prompt in the words of the biased prompts. 'twin' is the same arm in a plainer setting."""
 
 SHIFTS: Mapping[str, tuple[str, str]] = {"toward": ("against", "supporting"), "opposing": ("supporting", "against")}
 """For each biased arm: the stance of the views against the belief, and the stance of the views with it."""
@@ -117,8 +117,8 @@ def in_order(conditions: Sequence[str]) -> list[str]:
 
 
 def comparisons(conditions: Sequence[str]) -> list[ConditionPair]:
-    """Pair each condition with the neutral arm of its setting, with the matched neutral arm, and with the same arm in a
-    plainer setting."""
+    """Pair each condition with up to three others: the neutral arm and the matched neutral arm of its setting, and the
+    same arm in a plainer setting."""
     known = {name: named(name) for name in in_order(conditions)}
     return [pair for name in known for pair in _comparisons_of(name, known)]
 

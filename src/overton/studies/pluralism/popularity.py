@@ -29,8 +29,8 @@ def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
 
     `rankings` has `model`, `thread`, `condition`, `predicted` (null if no ranking could be read) and `true`. If a
     viewpoint is repeated, its first position counts. A viewpoint that is not in `true` is ignored. Viewpoints that the
-    reply does not name are tied after the others; they have no correct position, and lie beyond any cut-off. A reply
-    that names no viewpoint is unreadable.
+    reply does not name are tied after the others. Such a viewpoint never has the correct position, and counts as below
+    the tenth position in MRR@10. A reply that names no viewpoint is unreadable.
     """
     predicted, true = _codes(rankings["predicted"], rankings["true"])
     read = rankings["predicted"].is_not_null().to_numpy()
@@ -63,16 +63,16 @@ def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dic
 
 
 def measure_pairs(pairs: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
-    """Accuracy over each thread's comparisons: over all of them, over those that name the more popular viewpoint first,
-    and over those that name it second.
+    """Accuracy over each thread's comparisons: over all comparisons, and by whether a comparison names the more popular
+    viewpoint first or second.
 
     Each measure X has two columns: its sum over the comparisons of a thread, and `X_answers`, the number of comparisons
     in the sum. The columns of counts are `answers` and `unreadable`.
 
-    `pairs` has `model`, `thread`, `condition`, `correct` (null if no answer could be read), and optionally `first`. If
-    it also has `p_popular` and `p_other` (null if not reported), these probabilities replace 1 and 0. Each comparison
-    is then weighted by the probability that its answer names one of the two viewpoints. Counts of unreadable answers
-    still use the sampled answers.
+    `pairs` has `model`, `thread`, `condition`, `correct` (null if no answer could be read), and optionally `first`. It
+    may also have the probabilities `p_popular` and `p_other` of naming each viewpoint (null if not reported). With
+    probabilities, a comparison has the value p_popular / (p_popular + p_other) and the weight p_popular + p_other.
+    Counts of unreadable answers always use sampled answers.
     """
     correct = pairs["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     share, named = _chances(pairs, correct)
@@ -120,8 +120,8 @@ def _counts(grouped: GroupedRows, counts: Mapping[str, NDArray[np.generic]]) -> 
 class ViewpointPlaces(NamedTuple):
     """The positions of viewpoints in N rankings of at most L viewpoints.
 
-    place     [L, N] the position, from 0, that the reply gives to the viewpoint with this true position. It is L if the
-              reply does not name the viewpoint, or if there is no such viewpoint
+    place     [L, N] the predicted position, from 0, of the viewpoint at each true position. It is L if the reply does
+              not name the viewpoint, or if there is no such viewpoint
     repeated  [N] the number of repeated viewpoints in the reply
     unknown   [N] the number of viewpoints in the reply that are not to be ranked
     """

@@ -153,8 +153,8 @@ def entailed_of(answer: JudgeAnswer[Places]) -> tuple[str, ...] | None:
 
 
 def entailment_chances(answer: JudgeAnswer[Places]) -> tuple[float | None, ...] | None:
-    """For each viewpoint, the probability that a response entails it, or None if this probability was not returned. The
-    result is None if no probability was returned."""
+    """For each viewpoint, the probability that a response entails it. A probability that was not returned is None. If
+    no probability was returned, the result is None."""
     found = [answer.probabilities(place) for place in range(len(answer.replies))]
     return tuple([None if chances is None else chances[0] for chances in found]) if any(found) else None
 
@@ -320,8 +320,8 @@ def _belief_texts(results: Results, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def posts_of(threads: Sequence[ReferenceThread]) -> list[pl.Expr]:
-    """Columns for rows with a `thread`: `post` is the text for a sheet, and `whole_post` is the text in the judge's
-    prompt."""
+    """Columns for rows with a `thread`: `whole_post` is the post in the judge's prompt. `post` is the beginning of that
+    text, for a labelling sheet."""
     import polars as pl
 
     posts = {thread.id: post_text(thread) for thread in threads}

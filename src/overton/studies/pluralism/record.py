@@ -371,8 +371,8 @@ class OpinionAudit(msgspec.Struct, frozen=True, kw_only=True):
 
 def voiced_or_right(records: Sequence[Record]) -> float:
     """The mean of the records' values; NaN if no record has a value. The value of a record with responses is the
-    proportion of viewpoints that the responses voice. A ranking has the value 1 if its first viewpoint is right, and a
-    pair has the value 1 if the choice is right. Otherwise the value is 0."""
+    proportion of viewpoints that the responses voice. The value of a ranking is 1 if it starts with the most popular
+    viewpoint, otherwise 0. The value of a pair is 1 if the more popular viewpoint was chosen, otherwise 0."""
     found = [value for record in records if (value := _value_of(record)) is not None]
     return sum(found) / len(found) if found else nan
 
@@ -390,8 +390,8 @@ def _value_of(record: Record) -> float | None:
 
 
 def count_answers(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
-    """Yield two counts: rankings and choices that could not be read, and responses that the judge did not label or
-    match. Each count comes with its name and its total."""
+    """Yield (name, count, total) for rankings and choices that could not be read, and for responses that the judge did
+    not label or match."""
     import polars as pl
 
     came = records.filter(pl.col("status") == "done")

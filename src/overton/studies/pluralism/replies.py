@@ -1,5 +1,5 @@
-"""Parsers of the judge's replies (labels of stances, numbers of viewpoints, and beliefs), and matches decided by shared
-words.
+"""Parsers of the judge's replies: labels of stances, numbers of viewpoints, and beliefs. There is also a function that
+matches viewpoints by shared words.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _KNOWN = ", ".join(STANCES)
 
 
 def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
-    """Read the labels of the summaries at `places` from a reply: an object of labels by number, or equivalent JSON in
-    another shape.
+    """Read the labels of the summaries at `places` from a reply, such as `{"1": "supporting", "3": "against"}`.
 
     The object may be inside another object, and its keys may have other characters around the number ('opinion 3',
-    'v3'). The reply may also be a list of objects with a number and a label each. Numbers that are not in `places` and
-    repetitions are dropped; a number with two different labels gets no label. A label may be in upper or lower case;
-    any other word is invalid. If labels are missing, the result has the other labels and a problem.
+    'v3'). The reply may also be a list of objects, each with a number and a label. Overton drops repetitions and
+    numbers that are not in `places`. A summary with two different labels gets no label. A label may be in upper or
+    lower case, and any other word is invalid. If some labels are missing, the result has the labels that the reply
+    gives, and a problem that names the summaries without a label.
     """
     reading = parse_json(text)
     if reading.how == "invalid":
@@ -114,7 +114,7 @@ def _stance(label: Any) -> Stance | None:
 
 
 def form_of_numbers(key: str, places: range) -> Form:
-    """A reply format for a list of existing numbers. The list has a maximum length, so that constrained decoding
+    """A reply format for a list of numbers from `places`. The list has a maximum length, so that constrained decoding
     ends."""
     numbers = {"type": "integer", "enum": list(places)}
     return Form(schema=object_schema(**{key: list_schema(numbers, most=len(places))}))
@@ -124,7 +124,7 @@ def read_entailed(text: str, places: range) -> Reading[Places]:
     """Numbers of summaries from a reply: `{"entailed": [4, 1]}`, a list alone, or a list under another single key.
 
     Numbers may be in texts ('4', 'opinion 4'). Repetitions and anything that is not a summary's number are dropped. If
-    all numbers of a list are dropped, the reply is unusable; an empty list is usable.
+    all entries of a list are dropped, the list is unusable. An empty list is usable.
     """
     reading = parse_json(text)
     if reading.how == "invalid":
@@ -140,10 +140,11 @@ def read_entailed(text: str, places: range) -> Reading[Places]:
 def read_numbers(
     value: Any, how: How, places: range, *, key: str, named: str, number: Callable[[Any], int]
 ) -> Reading[Places]:
-    """The members of `places` in the list `value`, which was found under `key`, without repetitions. `number` returns
-    the number in a member of the list, or 0 if it finds none.
+    """The numbers in the list `value`, without repetitions and without numbers that are not in `places`. `number`
+    returns the number in one entry of the list, or 0 if the entry has none.
 
-    Numbers that are not in `places` are dropped. `named` is the noun that complaints use for a numbered item.
+    `key` is the list's JSON key, and `named` is the noun for a numbered item. Both occur only in messages about an
+    unusable list.
     """
     if not isinstance(value, list):
         return Reading.invalid(f'it has no list of numbers under "{key}"')
@@ -166,7 +167,7 @@ _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECAS
 
 
 def read_yes(text: str) -> Reading[bool]:
-    """Whether a reply starts with 'yes' or 'no'. If the reply goes on, a punctuation mark must come next: 'No, it
+    """Whether a reply starts with 'yes' or 'no'. If the reply goes on, a punctuation mark must come next, as in 'No, it
     denies it.'"""
     found = _YES.match(text)
     if found is None:

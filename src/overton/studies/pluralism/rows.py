@@ -1,7 +1,7 @@
 """Units of pluralism, made from records. In each experiment, a unit is a thread in a condition. A measure is a mean
 over the values in one column, which are null where a unit has no value. `voices` and `popularity` compute the columns
-from arrays. Further tables count the threads that qualify, with the reasons why others do not (table 7), and give the
-gaps of votes in pairs (6.3.1).
+from arrays. Further tables count the threads that qualify, and the reasons why other threads do not (table 7). The gaps
+of votes in pairs have a separate table (section 6.3.1).
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def units_of(
     *,
     weighed: bool,
 ) -> dict[str, Units]:
-    """The units of the experiments in `kinds`, by default of all experiments in the records; and 'asked', the trials of
-    a run.
+    """The units of the experiments in `kinds`, by default of all experiments in the records. Without `kinds`, a run's
+    trials are added under 'asked'.
 
     `columns` are facets of threads. A unit is `refused` if a trial of its thread and model failed, or if such a trial's
-    reply was flagged as a refusal. All values of the unit are then unknown.
+    reply was flagged as a refusal. Worst-case bounds then allow any value of the unit.
 
     Raises:
         InputError: nothing can be measured, or tables do not fit together.
@@ -119,7 +119,8 @@ def _tables_of_units(tables: Tables, names: UnitNames, how: PluralismHow) -> Ite
 
 def marked(matches: pl.DataFrame) -> pl.DataFrame:
     """Matches with a column `none`, which marks responses that never count. Such a response is empty, or all responses
-    to its thread are malformed. So a model that only echoes or loops has no score, like a silent model."""
+    to its thread are malformed. So a model that only repeats its prompt or itself has no score, like a model that gives
+    no text."""
     if "faults" not in matches.columns:
         return matches
     return matches.with_columns(none=(_EMPTY | _NOTHING_ELSE).fill_null(False))
@@ -199,9 +200,10 @@ def _replies(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def counts_of(frame: Frame, facets: Sequence[str]) -> dict[str, tuple[Cells, ...]]:
-    """A table of counts for each experiment: by condition, for each model and for all models (null), also by facets.
+    """A table of counts for each experiment, by condition and by facet. There are rows for each model, and rows for all
+    models together, in which the model is null.
 
-    The table 'totals' has the number of threads and the denominator of the precision of a stance. 'not_computed' has
+    The table 'totals' has the number of threads, and the chosen denominator of a stance's precision. 'not_computed' has
     the reason for each missing number. `tables_of_design` adds tables about all threads in the run.
     """
     found = {

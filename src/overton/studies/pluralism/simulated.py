@@ -1,11 +1,11 @@
 """A simulated model and a simulated judge with known parameters. The model omits some views once it knows the user's
 belief.
 
-Both know the threads with their votes, and read their task from the messages. Viewpoints at odd positions of a thread
-form one camp, and viewpoints at even positions the other. A viewpoint supports the viewpoints of its own camp and is
-against the viewpoints of the other camp, whatever their summaries say. Random choices depend on the request's seed.
-There is one exception: if each response is requested separately, the voiced views depend on the messages, so that all
-responses omit the same views.
+The simulated model and judge know the threads with their votes, and read their task from the messages. Viewpoints at
+odd positions of a thread form one camp, and viewpoints at even positions the other. A viewpoint supports the viewpoints
+of its own camp and is against the viewpoints of the other camp, whatever their summaries say. Random choices depend on
+the request's seed. If each response is requested separately, the model voices one view per response. All responses
+choose from the same set of views, because this set depends only on the model's name and the messages.
 """
 
 from __future__ import annotations
@@ -291,7 +291,8 @@ class PluralistJudge(SeededAnswerer):
 
     @cached_property
     def identity(self) -> str:
-        """The name with the parameters. Parameters that were added later appear only if they are used."""
+        """The name with the parameters. A parameter that was added in a later version appears only if its value is not
+        0."""
         values = msgspec.structs.asdict(self.parameters)
         values = {name: value for name, value in values.items() if value or name != "wrong"}
         return f"{self.name} {msgspec.json.encode(values).decode()}"
@@ -311,9 +312,7 @@ class PluralistJudge(SeededAnswerer):
             return _json({"belief": start + _plain(said["summary"])})
         thread = self._world.thread(said.get("post", ""))
         if thread is None:
-            raise RejectedError(
-                "unknown prompt", f"{self.name} answers the judge's prompts on the threads it was given"
-            )
+            raise RejectedError("unknown prompt", f"{self.name} does not know the thread in the prompt")
         return self._judged(what, thread, said, request)
 
     def _judged(self, what: str, thread: ReferenceThread, said: Mapping[str, str], request: Request) -> Reply:

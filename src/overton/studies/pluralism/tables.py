@@ -1,5 +1,5 @@
-"""The four tables from which measures are computed, from users' files or from a run's records; and the table of an
-audit.
+"""The four tables from which measures are computed, and the table of an audit. They come from users' files or from a
+run's records.
 
 In tables made from a run's records, `model` (if the records name one) and `experiment` precede the other columns. The
 rows come from completed trials.
@@ -150,8 +150,7 @@ def is_of_run(records: pl.DataFrame) -> bool:
 
 
 def tables_of(records: pl.DataFrame, of_matches: RawTable | pl.DataFrame | None = None, *, weighed: bool) -> Tables:
-    """The tables in a run's records, or in the rows of tables made outside Overton (see `stacked`). `weighed` is passed
-    to `pairs`.
+    """The tables in a run's records, or in the rows of other tables (see `stacked`). `weighed` is passed to `pairs`.
 
     `of_matches` are the summaries of a table of matches.
 

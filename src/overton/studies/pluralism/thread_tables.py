@@ -1,4 +1,4 @@
-"""Conversion of tables made outside Overton to threads, with their viewpoints if the table has them."""
+"""Threads from tables that were made outside Overton. If a table has viewpoints, its threads have them too."""
 
 from __future__ import annotations
 
@@ -71,10 +71,12 @@ def make_reference(read: MappedObject, notes: MappingNotes) -> MappedObject | No
     counted in `notes`.
 
     The viewpoints are taken from the table's list of viewpoints. Without such a list, they are the viewpoints to which
-    opinions or comments are assigned. Missing data about a viewpoint are derived as follows. Its comments are those
-    that are assigned to it, or that state one of its opinions. Its votes are the votes of these comments, each counted
-    once. Its number of opinions is the number of opinions and comments assigned to it; if none are assigned, it is the
-    number of comments.
+    opinions or comments are assigned.
+
+    Missing data about a viewpoint are derived from other data. Its comments are those that are assigned to it, or that
+    state one of its opinions. Its votes are the sum of its comments' votes. Its number of opinions is the number of
+    opinions and comments assigned to it. If nothing is assigned to the viewpoint, its number of opinions is the number
+    of its comments.
     """
     comments = _comments(read, notes)
     opinions: Sequence[MappedObject] = read.get("opinions", ())

@@ -29,11 +29,12 @@ def measure_voices(
 ) -> pl.DataFrame:
     """For every unit: precision, recall and F1 (globally and by stance), redundancy, breadth, NDCG and coverage.
 
-    For each stance, `voiced_STANCE` counts the viewpoints of this stance that a unit voices, and `known_STANCE` counts
-    all viewpoints of this stance. `_counted` adds further counts.
+    `known_STANCE` counts all viewpoints of a stance. `voiced_STANCE` counts those that are voiced by responses of the
+    same stance. `_counted` adds further counts.
 
     Raises:
-        InputError: a thread has no summaries, or a match names no summary of its thread.
+        InputError: a thread has no summaries, a response occurs twice, or a match does not name a summary of its
+            thread.
     """
     views = _viewpoints_of(summaries)
     voiced = _voiced_in(matches, views, names)

@@ -147,13 +147,13 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
         Role("judge", "Model that labels the stance of every answer", judges=True, several=True),
         Role(
             "search",
-            "starter, index/DIR, archive/RUN, serper, brave or searxng/http://HOST:PORT",
+            "Search engine: starter, index/DIR, archive/RUN, serper, brave or searxng/http://HOST:PORT",
             retrieves="search",
             usual="starter",
         ),
         Role(
             "pages",
-            "starter, index/DIR, archive/RUN or web; by default the page reader that belongs to the search",
+            "Page reader: starter, index/DIR, archive/RUN or web; by default the reader that belongs to --search",
             retrieves="pages",
         ),
         Role(

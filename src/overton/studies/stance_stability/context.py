@@ -99,10 +99,11 @@ class EarlierTurn(msgspec.Struct, frozen=True):
 
 
 def bounded(turns: Sequence[EarlierTurn], characters: int | None) -> list[EarlierTurn]:
-    """The turns, shortened to at most `characters` in total. They are unchanged if they fit or `characters` is None.
+    """The newest of the turns, shortened to at most `characters` in total. If `characters` is None, all turns are
+    returned unchanged.
 
-    Only long texts are shortened, all to the same length, so short questions stay whole. The oldest turns are left out
-    only if the turns would otherwise be too short to understand.
+    At most one turn is kept for every `_FEWEST` characters of the limit, so that no turn becomes too short to
+    understand. Then only long texts are shortened, all to the same length, so short questions stay whole.
     """
     if characters is None:
         return list(turns)
@@ -126,9 +127,9 @@ _SPACE = re.compile(r"\s")
 def shortened(text: str, characters: int) -> str:
     """`text` if it has at most `characters` characters; otherwise its beginning, followed by `MARK`.
 
-    The text is cut after the last sentence that ends in the second half of the space. If no sentence ends there, the
-    text is cut after the last word that ends there, or else inside a word. The result has at most `characters`
-    characters, unless `MARK` alone is longer.
+    The text is cut after the last sentence that ends in the second half of the allowed length. If no sentence ends
+    there, it is cut after the last word that ends there. If no word ends there either, it is cut inside a word. The
+    result has at most `characters` characters, unless `MARK` alone is longer.
     """
     if len(text) <= characters:
         return text

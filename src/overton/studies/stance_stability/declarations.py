@@ -68,8 +68,8 @@ def place_in_bands(values: Floats, bands: Sequence[Band]) -> Ints:
 
 
 def band_flags(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """For each conversation, whether its score and re-use are in each band, and whether its score is above each bound.
-    NaN without a value."""
+    """For each conversation, flags for the bands of the Chameleon score and of re-use, and for the bounds that the
+    score exceeds. A flag is NaN if its score or re-use is missing."""
     import numpy as np
 
     made: dict[str, Floats] = {}

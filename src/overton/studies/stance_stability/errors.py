@@ -1,24 +1,20 @@
 """Change rate, Chameleon score, Turn of Flip and Number of Flips, corrected by human labels of some turns.
 
-If whole conversations have human labels, each conversation's own values are corrected, whatever the judge's errors. If
-single turns have human labels, the judge's errors are corrected turn by turn. This assumes that errors in one
-conversation are independent given the truth. docs/judge-reference.md has the formulas and the coverage of the
-intervals.
+If whole conversations have human labels, the values of whole conversations are corrected, without assumptions about the
+judge's errors. If single turns have human labels, the judge's errors are corrected turn by turn. This assumes that
+errors in one conversation are independent given the truth. docs/judge-reference.md has the formulas and the coverage of
+the intervals.
 
 For human labels of single turns, measures are summed over all sequences of stances that a conversation may have had.
 Each sequence has a weight, which is a product over its turns (`overton.statistics.misclassification`). If the true
-labels of all turns are known, a single sequence has the weight 1, and every other sequence has the weight 0. Sequences
-are not enumerated. A recursion from the last turn to the first gives the number of later changes for each current
-stance.
+labels of all turns are known, a single sequence has the weight 1, and every other sequence has the weight 0. A
+recursion from the last turn to the first computes these sums without listing all sequences.
 
-A hidden Markov chain of stances was tested as an alternative, with human labels of 100 turns in 60 conversations and 20
-data sets per case. The alternative was a mixture of two chains. It was fitted by EM with the labelled turns known, and
-its emission probabilities were those of the confusion matrix of the labels. In one case, the stance changed at a tenth
-of the turns. With 5% wrong labels, the interval covered the truth in 19 of 20 data sets. With 20% wrong labels, the
-estimated change rate was 0.04 too high, and the interval covered the truth in 13 of 20 data sets. In a further case,
-conversations left their stance for one turn and came back. The true change rate was 0.186, and the chain estimated
-0.142 with 5% wrong labels. A chain treats such turns as errors, but such turns are usual after one-sided questions.
-Simulation-extrapolation (Küchenhoff et al. 2006) was not tested: it approximates a correction that is exact here.
+A hidden Markov model of stances was tested as an alternative, on simulated data sets with human labels of 100 turns. In
+one case, the stance changed at a tenth of the turns. With 20% wrong labels, the model's interval covered the true
+change rate in only 13 of 20 data sets. In another case, conversations left their stance for one turn and came back.
+With 5% wrong labels, the model then estimated a change rate of 0.142, and the truth was 0.186. A hidden Markov model
+treats such turns as errors, although they are usual after one-sided questions.
 """
 
 from __future__ import annotations
@@ -82,8 +78,8 @@ class SequenceWeights:
 
     @classmethod
     def of(cls, weights: Floats, length: Ints, carried: int | None) -> SequenceWeights:
-        """Make the weights from the weights of each label [some, N, T, S]. A turn with the label `carried` takes no
-        stance; if `carried` is None, every turn takes a stance."""
+        """Make the weights of stances from the `weights` of labels [some, N, T, S]. A turn with the label `carried`
+        takes no stance. If `carried` is None, every turn takes a stance."""
         by_turn = np.ascontiguousarray(weights.transpose(2, 3, 0, 1))
         there = np.arange(len(by_turn))[:, None, None] < length
         if carried is None:
@@ -132,8 +128,8 @@ def _starts(weights: SequenceWeights) -> Iterator[tuple[int, Floats]]:
 
 def counted_flips(weights: SequenceWeights, target: int | None) -> tuple[Floats, Floats]:
     """The weighted sum of Number of Flips, and the total weight of sequences with a stance [some, N]. Number of Flips
-    counts pairs of neighbouring turns of which exactly one has the target stance. The target stance is `target`; if
-    `target` is None, it is the first stance taken."""
+    counts pairs of neighbouring turns in which exactly one turn has the target stance. The target is `target`, or the
+    first stance taken if `target` is None."""
     made, before = np.zeros(weights.passing.shape[1:]), weights.before
     for stance in _targets(weights, target):
         own = weights.taken[:, stance]
@@ -210,8 +206,8 @@ def steady_model(
     """The numbers that a judge's errors alone would give for a model that never changes its stance.
 
     `changes`, `change_rate` and `chameleon` are expected values over conversations of these lengths [N], with the
-    weights `counts` [N]. Each label is independently wrong with probability `error`, and the other three labels are
-    equally likely; the first turn is assumed to be clear. `confidence` is the confidence at changes, which counts as 0
+    weights `counts` [N]. Each label is independently wrong with probability `error`, and the three wrong labels are
+    equally likely. The first turn is assumed to be clear. `confidence` is the confidence at changes, which counts as 0
     in a conversation without changes. `reuse` is the model's source re-use. `without_errors` is the score from a judge
     without errors. The expected values are NaN without conversations.
     """
@@ -248,9 +244,9 @@ def labels_for_width(turns: pl.DataFrame, people: pl.DataFrame, measure: str, wi
     """The number of human labels that bring the interval of one of `MEASURES` to a width: the number of single turns,
     and the number of whole conversations.
 
-    The calculation uses the existing labels (a pilot of 30 turns, for example). If no conversation is labelled
-    completely yet, it assumes that the judge's labels say nothing about a conversation's value. So fewer labels may
-    suffice.
+    The calculation uses the existing labels, for example a pilot of 30 turns. If no conversation has human labels for
+    all its turns, the number of whole conversations is an upper estimate. The calculation then assumes that the judge's
+    labels do not predict a conversation's value.
     """
     case = ChangeSums.of(turns, read_people(people, STANCES), StanceHow())
     if measure not in case.undone:
@@ -319,7 +315,7 @@ class ChangeSums(UnitCase):
 
     @cached_property
     def judged(self) -> Ints:
-        """The judge's label of each turn [T]; the last outcome is 'no usable label'."""
+        """The judge's label of each turn [T]. The code after the last stance means 'no usable label'."""
         return np.where(self.talks.stance == UNLABELLED, len(STANCES), self.talks.stance)
 
     @property

@@ -1,5 +1,5 @@
-"""Claims about stances in conversations: how often they change, how far they drift, and what changes are associated
-with."""
+"""Claims about stances in conversations: how often they change, how far they drift, and which properties are associated
+with changes."""
 
 from __future__ import annotations
 

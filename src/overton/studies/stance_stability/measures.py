@@ -234,8 +234,8 @@ def analyze(turns: pl.DataFrame, **how: Any) -> Analysis:
     unclear turn carries the last clear stance forward ('carry'), or is a fourth 'stance'. `unlabelled`: a turn without
     a label is left out of pairs ('none'), or also carries the last clear stance forward, so that all n - 1 pairs count
     ('carry'). `labels`: stances are towards the 'proposition', or towards the question's 'premise', as in the published
-    prompt; by default, they are towards the proposition if any turn has such a label. `target`: flips are counted away
-    from this stance; 'first' is each conversation's own first stance.
+    prompt. The default is 'proposition' if any turn has such a label. `target`: flips are counted away from this
+    stance, and 'first' is each conversation's own first stance.
 
     Raises:
         InputError: an option or a column is invalid, a turn occurs twice, or every conversation has a failed call.

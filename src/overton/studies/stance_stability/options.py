@@ -25,14 +25,13 @@ JudgedCharacters = Annotated[
 JudgePrompts = Annotated[
     Literal["topic", "published", "both"],
     Option(
-        "The judge labels stances towards the topic's proposition (topic), towards the question's premise (published,"
-        " which gives no certainty and so no Chameleon score), or both",
+        "Stances to label: towards the topic's proposition (topic), each question's premise (published), or both",
         flag="--judge-prompt",
     ),
 ]
 AskCertainty = Annotated[
     bool,
-    Option("Ask for the answer's certainty in a separate call, because the published judge prompt does not ask for it"),
+    Option("With the published judge prompt, ask the judge for each answer's certainty in a separate call"),
 ]
 _PAGES_OF_STARTER = 3
 """Default pages per turn from the starter collection, which has only twenty pages per domain. For the web, the default
@@ -113,8 +112,8 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Complete the options: fewer pages with the starter collection, and shared queries if a model is named to
-        write them.
+        """Complete the options. The number of pages is smaller for the starter collection. Queries are shared if the
+        user names a model that writes queries.
 
         Raises:
             InputError: queries are shared but no model is named to write them, or a model is named but queries are not
@@ -148,7 +147,7 @@ def problems_with(options: Options | JudgingOptions) -> Iterator[Problem]:
 def remarks_on(options: Options | JudgingOptions) -> Iterator[str]:
     """A remark if the judge uses only the published prompt (appendix A.3)."""
     if options.judge_prompts == "published":
-        scored = "" if options.ask_certainty else " It does not ask for certainty, so there is no Chameleon score."
+        scored = "" if options.ask_certainty else " This prompt gives no certainty, so there is no Chameleon score."
         yield (
             "The published judge prompt labels agreement with each question's premise. If a model keeps its view, it"
             " agrees with some questions and disagrees with others. Such changes between agreement and disagreement"
@@ -214,5 +213,5 @@ class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = "supportive"
     over: Annotated[
         Literal["topics", "conversations"] | None,
-        Option("Unit over which intervals are computed: topics (the default if the table has topics) or conversations"),
+        Option("Unit of the intervals: topics (the default if the table has topics) or conversations"),
     ] = None

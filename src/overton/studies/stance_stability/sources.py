@@ -1,5 +1,5 @@
-"""Re-use of documents from earlier turns (equation 1), by address and by host; and the re-use expected if documents
-were chosen at random."""
+"""Re-use of documents from earlier turns (equation 1), by address and by host. The module also computes the re-use
+expected if documents were chosen at random."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ _STANDARD = (("http", ("", "80")), ("https", ("", "443")))
 def normalised(names: pl.Series) -> pl.DataFrame:
     """For each of `names`, the `address` and the `host` by which documents are distinguished.
 
-    Rows may be in another order. An address has no fragment and no default port, and its scheme and host are in lower
-    case; otherwise it is unchanged. A host is in lower case, without a user, a port or a leading 'www.'. A name that is
-    not an address (an id or a title) serves as address and host.
+    The rows of the result are in no particular order. An address loses its fragment and a default port, and its scheme
+    and host become lower case. The rest of the address is unchanged. A host is in lower case, without a user, a port or
+    a leading 'www.'. A name that is not an address, such as a title, is used as both address and host.
     """
     whole = pl.DataFrame({"name": names}).with_columns(
         bare=pl.when(pl.col("name").str.contains("://", literal=True))
@@ -161,9 +161,10 @@ def pool_sizes(shown: Pages, conversation: Ints, topic: Ints) -> Ints:
 def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Floats:
     """The expected term of equation 1 for each turn [T] if its documents are chosen at random from a pool.
 
-    A turn chooses `count` of `size` equally likely documents, without replacement and independently of other turns. So
-    a document is new with the probability that no earlier turn j chose it: the product of 1 - count_j / size. NaN for a
-    turn without documents. `place` is each turn's place in its conversation.
+    A turn chooses `count` of `size` equally likely documents, without replacement and independently of other turns. A
+    document is new if no earlier turn j chose it. The probability of this is the product of (1 - count_j / size), and
+    the expected term is 1 minus this product. NaN for a turn without documents. `place` is each turn's place in its
+    conversation.
     """
     left = _logarithm_left(count, size)
     before = np.cumsum(left) - left
@@ -175,9 +176,9 @@ def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints
     """The expected term for each turn [T] if its `count` citations are chosen at random from the `had` pages of this
     turn.
 
-    A page of turn i may have been cited in each earlier turn j that also had this page. The probability that it was
-    cited before is 1 minus the product of (1 - count_j / pages_j) over these turns. The term is the mean over the
-    turn's pages. NaN for a turn without citations or pages.
+    A page of this turn may have been cited in each earlier turn j that also had the page. The probability that the page
+    was cited before is 1 minus the product of (1 - count_j / had_j) over these turns j. The term is the mean of this
+    probability over the turn's pages. NaN for a turn without citations or pages.
     """
     left = _logarithm_left(count, had)[shown.turn]
     before = np.cumsum(left) - left

@@ -48,9 +48,9 @@ class _Spread(NamedTuple):
 def variances(frame: Frame, measures: Sequence[Measure]) -> Iterator[EstimateRow | TableRow]:
     """Compare temperatures, for each measure and each model with several temperatures.
 
-    Yields the variance of the temperatures' means, the variance within topics, the largest difference between two of
-    these means, and a row of the table 'temperatures'. P values are corrected for the number of models and measures
-    (Holm 1979); the table also has the uncorrected values.
+    Yields the variance of a measure's means at the temperatures, the variance within topics, and the largest difference
+    between two means. Also yields a row of the table 'temperatures'. P values are corrected for the number of models
+    and measures (Holm 1979). The table also has the uncorrected p values.
     """
     found = _spreads(frame, [measure for measure in measures if frame.has(measure)])
     spreads = sorted(found, key=lambda spread: spread.model)
@@ -230,8 +230,8 @@ _MOST_TURNS = 200
 
 def by_turn(frame: Frame) -> Iterator[EstimateRow]:
     """For each turn from turn 2 on and each model, the mean term of equation 1 and the proportion of conversations
-    whose stance changes at this turn. Both are given for all temperatures together, and for each temperature. Void
-    conversations are left out."""
+    whose stance changes at this turn. Both are given for all temperatures together, and for each temperature.
+    Conversations are left out if at least half of their answers have no content (void)."""
     units = frame.units["turns"]
     later = (pl.col("turn") > 1) & (pl.col("turn") <= _MOST_TURNS) & ~pl.col("void")
     table = units.table.filter(later)

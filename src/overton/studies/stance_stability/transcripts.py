@@ -405,8 +405,8 @@ REPORT: StudyReport[StanceHow, Any] = replace(
     stance_stability.REPORT,
     blocks=None,
     summary=(
-        "Whether the speakers in existing conversations keep their view, how confidently they change it, and from how"
-        " few sources."
+        "Whether the speakers in existing conversations keep their view, how confidently they change it, and how"
+        " few sources they use."
     ),
     answers=_answers,
     warnings=lambda results, analysis: (),

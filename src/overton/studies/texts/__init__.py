@@ -76,7 +76,7 @@ REPORT = StudyReport(
     measures=MEASURES,
     record=Record,
     claims=Claims((), items="groups", first=_findings),
-    summary="How often a judge gives texts each label of a question, and how far to trust the judge.",
+    summary="How often a judge gives each label of a question to texts, and how far to trust the judge.",
     layouts=_layouts,
     replies="texts",
     answers=_answers,

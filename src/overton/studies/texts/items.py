@@ -55,7 +55,7 @@ class TextReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     question: Annotated[
         Any,
-        Option("Question to the judge: a file (.toml), or STUDY/KEY for the question of an installed study", file=True),
+        Option("Question for the judge: a TOML file, or STUDY/KEY for a question that a study defines", file=True),
     ]
 
 

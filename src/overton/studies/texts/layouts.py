@@ -34,7 +34,7 @@ def layouts(analysis: Analysis) -> list[SectionOf]:
                 "Differences between conditions",
                 [MeasureColumn(f"share_{label}", f"{label}, difference", of="difference") for label in labels],
                 RowsOf(sides=(CONDITION,)),
-                note=("The first condition minus the second, over all groups with texts in at least one of the two."),
+                note="The first condition minus the second, over all groups with texts in one or both conditions.",
             ),
             TableOf(
                 "Texts and labels behind the numbers",

@@ -22,8 +22,8 @@ A file is TOML:
     opposes = "It rejects the proposal."
     neither = "It takes no side."
 
-A word in braces is a placeholder for a column of the table of texts. `{labels}` is the exception: the labels with their
-meanings, which annotators also read, replace it.
+`{labels}` is replaced by the labels with their meanings, which annotators also read. Any other word in braces is a
+placeholder for a column of the table of texts.
 """
 
 from __future__ import annotations
@@ -95,14 +95,14 @@ class TableQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(dict.fromkeys(name for name in _PLACE.findall(self.prompt) if name != LABELS))
 
     def fill(self, values: Mapping[str, str]) -> str:
-        """The question's own prompt with a value in place of each placeholder. All are filled in one pass, so a text
-        that looks like a placeholder stays as it is."""
+        """The question's own prompt with a value in place of each placeholder. All placeholders are replaced in one
+        pass. So a value that itself looks like a placeholder stays as it is."""
         return _PLACE.sub(lambda place: values[place[1]], self.prompt)
 
 
 def named_questions() -> dict[str, Question[Any]]:
-    """The questions of installed studies that a judge can answer about a table's texts, by STUDY/KEY. Annotators must
-    see exactly the question's material, with one text per column."""
+    """The questions of installed studies that a judge can answer about a table's texts, by STUDY/KEY. The material of
+    such a question consists of single columns, and annotators see exactly these columns."""
     from overton.studies.registry import usable_studies
 
     found = [(study.name, question) for study in usable_studies() if study.questions for question in study.questions]
@@ -110,7 +110,7 @@ def named_questions() -> dict[str, Question[Any]]:
 
 
 def columns_shown(question: Question[Any]) -> tuple[str, ...]:
-    """The columns that a question is about, if annotators see exactly these columns unchanged; otherwise ()."""
+    """The columns in a question's material, if annotators see exactly these columns unchanged; otherwise ()."""
     parts = question.material.parts if isinstance(question.material, FromColumns) else {}
     columns = tuple(column for column in parts.values() if isinstance(column, str))
     own = {*OWN_COLUMNS, LABEL} & {*columns}

@@ -61,8 +61,8 @@ def columns_of(asked: TableQuestion) -> tuple[str, ...]:
 
 
 def question_of(asked: TableQuestion) -> Question[Any]:
-    """The question about each text, for the judge and for people. All questions have the same key, that is, the same
-    kind of label in tasks and sheets."""
+    """The question about each text, for the judge and for people. The key is the same for every question, so tasks and
+    sheets always call the labels by the same name."""
     common: dict[str, Any] = {
         "key": LABEL,
         "columns": {LABEL: f"{LABEL}_again"},

@@ -1,7 +1,7 @@
 """A simulated judge with known behaviour. It gives the label whose meaning has the most words in common with the text.
 
-Only words in a single label's meaning count; words that several meanings share are ignored. So the correct labels of
-texts written for this judge are known, and its parameter sets its error rate.
+Words that occur in the meanings of several labels are ignored. So the correct labels of texts written for this judge
+are known, and the judge's parameter sets its error rate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def judged(
 ) -> Reply | str | None:
     """The label in brackets; None for a request without a list of labels.
 
-    A request without a reply format, as in Inspect AI, lists the labels in its prompt.
+    The labels come from the request's reply format. Requests without a format, as in Inspect AI, list the labels in
+    their prompt.
     """
     choices = request.form.choices if request.form else ()
     labels = [choice.strip("()") for choice in choices] or _LISTED.findall(request.messages[0].content)

@@ -194,7 +194,8 @@ def test_too_few_discussions_have_an_estimate_of_inertia_and_no_interval(simulat
     for one in (found.inertia["A"], found.inertia["B"], found.previous[ALL_MODELS]):
         assert isfinite(one.estimate)
         assert all(map(isnan, one.interval))
-    assert found.inertia["A"].reason == f"no interval: too few discussions show it ({kept}; at least 25 are needed)"
+    needed = f"({kept}; at least 25 are needed)"
+    assert found.inertia["A"].reason == f"no interval: too few discussions show it {needed}"
     assert f"({2 * kept}; at least 50" in str(found.previous[ALL_MODELS].reason)
     assert any(
         one.startswith("no interval for inertia of A or inertia of B, because too few") for one in found.warnings

@@ -240,7 +240,7 @@ def test_a_judges_labels_of_unclear_comments_count() -> None:
     assert found.dilemmas[0].crowd
     assert found.dilemmas[0].crowd.counts == {"YTA": 1, "NTA": 1, "ESH": 0, "NAH": 0, "INFO": 0}
     assert "1 comments read by pattern, 1 by a judge" in found.steps[4].note
-    assert "0 without a verdict, 1 with unclear ones" in found.steps[4].note
+    assert "0 without a verdict, 1 with unclear verdicts" in found.steps[4].note
 
 
 def test_texts_of_unclear_comments_are_kept_for_a_judge_only() -> None:

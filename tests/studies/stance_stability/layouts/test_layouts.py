@@ -90,7 +90,7 @@ def test_the_reading_of_open_points_is_reported(records):
         for how in ({}, {"no_change": "mean", "no_documents": "left out"})
     ]
     assert "has confidence 0 at changes" in said[0]
-    assert "The confidence at changes of a conversation without change is the mean over all its turns" in said[1]
+    assert "In a conversation without change, the confidence at changes is the mean over all its turns" in said[1]
     assert "left out of re-use" in said[1]
 
 

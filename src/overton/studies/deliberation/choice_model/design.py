@@ -246,7 +246,7 @@ def design(situations: Situations, used: Flags, conformity: Conformity) -> Choic
 class Block:
     """B dilemmas with similar numbers of rows. Each dilemma is padded to R rows with rows that have no decisions.
 
-    `features` [B, R, K, P], `allowed` [B, R, K], `counts` [B, R, K]. `trials` [B, R] are the sums of counts, and
+    `features` is [B, R, K, P], and `allowed` and `counts` are [B, R, K]. `trials` [B, R] are the sums of counts, and
     `basis` [K, J] is the basis of the dilemmas' effects. The rows form `models` groups of R / `models` rows, one after
     the other.
     """

@@ -69,7 +69,7 @@ _FIT, _REFIT = _StepSizes(60, 8192, 0.01), _StepSizes(20, 4096, 0.02)
 
 
 def reaches(decisions: int) -> float:
-    """The largest distance from zero that the fit to this number of decisions can reach.
+    """The largest distance from zero that a parameter can reach in the fit to this number of decisions.
 
     This distance is the sum of all steps, each about as long as AdamW's rate. The authors' settings were chosen for
     72,000 decisions, which make nine steps per epoch.
@@ -138,8 +138,8 @@ class _DecisionArrays:
     def pull(self) -> Single:
         """The prior's precision for each parameter, divided by N.
 
-        For each parameter, half of this precision times the parameter's square is subtracted from the mean
-        log-likelihood.
+        The penalty of a parameter is half of this precision times the parameter's square. It is subtracted from the
+        mean log-likelihood.
         """
         verdicts, models, dilemmas, voices = self.sizes
         effects = np.full(verdicts * (models + dilemmas), _EFFECTS**-2)
@@ -321,8 +321,8 @@ def fit_published(
     """Fit by the published estimator, as its authors ran it, and refit it `refits` times to dilemmas sampled with
     replacement. A repeated dilemma counts once.
 
-    So a refit uses a proportion f = 63% of the dilemmas, and varies around the full fit with a standard deviation of
-    sqrt(1/f - 1) = 0.76 standard errors. Intervals from refits are therefore about a quarter too narrow.
+    On average, a refit uses a proportion f = 63% of the dilemmas. Refits vary around the full fit with a standard
+    deviation of sqrt(1/f - 1) = 0.76 standard errors. Intervals from refits are therefore about a quarter too narrow.
     """
     made = design(situations, np.ones((len(decisions.models), len(decisions.verdicts)), bool), conformity)
     rows = _DecisionArrays.of(decisions, conformity)
@@ -389,8 +389,8 @@ def gain_by_model(estimable: Estimable, fitted: FittedCoefficients) -> float:
     """Twice the gain in log-likelihood from separate variances of tastes for the models, compared with a common
     variance.
 
-    `fitted` is either of the two fits. The search for the other fit starts from `fitted`, with the same kind of dilemma
-    effects.
+    `fitted` is the fit with separate variances, or the fit with a common variance. The search for the other fit starts
+    from `fitted`, with the same kind of dilemma effects.
     """
     assert fitted.spread is not None
     alike = len(fitted.taste) == 1

@@ -34,8 +34,8 @@ _ALONE = "there is one model, and its tastes are the effects of the dilemmas"
 FEWEST = 25
 """The minimum number of a model's informative discussions for a coefficient to have an interval.
 
-The minimum does not favour large or small estimates: whether a discussion has a second round depends only on the first
-round, which involves no inertia.
+The minimum does not favour large or small estimates of inertia. Whether a discussion has a second round depends only on
+its first round, and inertia has no effect in a first round.
 """
 
 _FAR = 12.0
@@ -48,7 +48,7 @@ class Estimable:
     """Situations after verdicts were excluded, the design, and the design's estimable part.
 
     `used` [M, K] marks the verdicts that each model gave. `kept` are the design's columns to fit, and `known` [P] marks
-    the coefficients that are then determined. `start` is the fit of the kept columns without differences between
+    the coefficients that the decisions determine. `start` is the fit of the kept columns without differences between
     dilemmas.
     """
 
@@ -66,7 +66,7 @@ class Estimable:
 
 
 def estimable_part(decisions: Decisions, conformity: Conformity) -> Estimable:
-    """Leave out verdicts that the decisions exclude, until the rest of the likelihood has a finite maximum."""
+    """Leave out verdicts whose probability would converge to zero, until the likelihood has a finite maximum."""
     situations = count_situations(decisions)
     used = _used(situations, len(decisions.models))
     situations = situations.allow(used[situations.model])
@@ -124,7 +124,7 @@ def _inertia(decisions: Decisions, mine: Flags, who: str) -> str:
     if not (decisions.own_previous != NONE).any() and not decisions.n_prev.any():
         return "every discussion ends in its first round"
     if not keeping.any():
-        return f"{who} never decided with a verdict of its own from the round before"
+        return f"{who} never gave verdicts in two rounds in a row"
     stayed = decisions.choice[keeping] == decisions.own_previous[keeping]
     if stayed.all():
         return f"{who} never changed its verdict (in {keeping.sum()} decisions): no finite estimate"
@@ -152,8 +152,9 @@ def _conformity(decisions: Decisions, mine: Flags, kind: str) -> str:
 def no_tastes(decisions: Decisions) -> str | None:
     """The reason why models' lasting tastes for dilemmas cannot be identified; None if they can be identified.
 
-    Inertia depends only on the verdict of the round before, but a taste lasts. So the two can be distinguished only if
-    a model decides three times on a dilemma, or twice without a previous verdict of its own.
+    Inertia depends only on the verdict of the round before, but a taste lasts. A model's inertia and tastes can be
+    distinguished only if the model decides at least three times on a dilemma. Two decisions are enough if the model has
+    no previous verdict of its own in either.
     """
     if len(np.unique(decisions.model)) < 2:
         return _ALONE
@@ -161,8 +162,11 @@ def no_tastes(decisions: Decisions) -> str | None:
 
 
 def taste_decisions(decisions: Decisions) -> Ints:
-    """For each model [M], the number of decisions that distinguish its taste for a dilemma from inertia: its third or
-    later decision on the dilemma, or a second decision without a previous verdict."""
+    """For each model [M], the number of decisions that distinguish its taste for a dilemma from inertia.
+
+    In each dilemma, these are all decisions after the second. Or they are all decisions without a previous verdict
+    after the first such decision, if these are more.
+    """
     models = len(decisions.models)
     cell, place = np.unique(decisions.dilemma * models + decisions.model, return_inverse=True)
     afresh = np.bincount(place, decisions.own_previous == NONE)
@@ -174,10 +178,9 @@ def too_few(decisions: Decisions, column: DesignColumn) -> str | None:
     """The reason why a coefficient of inertia or conformity has too few discussions for an interval; None if there are
     enough discussions.
 
-    A discussion counts for inertia if the model could keep a verdict of its own in it. It counts for conformity if the
-    model received some verdicts more often than others. A coefficient that models share needs `FEWEST` discussions per
-    model on average. The rule does not favour large or small estimates, because the number of later rounds depends on
-    the first round, which involves no inertia.
+    A discussion counts for inertia if the model had a previous verdict of its own that it could keep. A discussion
+    counts for conformity if the model received some verdicts more often than others. A coefficient that models share
+    needs `FEWEST` discussions per model on average.
     """
     counts = _telling_discussions(decisions, column.kind)
     if column.model is not None:

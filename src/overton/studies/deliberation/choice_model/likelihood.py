@@ -28,9 +28,9 @@ class Nodes:
     """The likelihood at Q nodes of each dilemma: `loglik` [B, Q], and the factors of the probabilities.
 
     The probability of a verdict in a row is `plain` times `tilts`, divided by the row's `total` [B, R, Q]. `plain` [B,
-    R, K] is the factor without latent effects, and `tilts` [B, G, K, Q] the factor of the effects. They are stored
-    separately because an array of all probabilities would be K times as large. Also, sums over rows and nodes are then
-    products of matrices.
+    R, K] is the factor without latent effects, and `tilts` [B, G, K, Q] the factor of the effects. The two factors are
+    stored separately, because an array of all probabilities would be K times as large. Also, sums over rows and nodes
+    are then products of matrices.
     """
 
     block: Block
@@ -211,7 +211,7 @@ _LARGEST_STEP = 5.0
 
 @dataclass(frozen=True)
 class JointFit:
-    """`coefficients` [P] and `latent`, one [B, n] for each block, at the maximum of the objective.
+    """The maximum of the objective: `coefficients` [P], and the latent effects [B, n] of each block in `latent`.
 
     `covariance` [P, P] is the coefficients' part of the inverse of the whole negative Hessian. `spread` has an array
     [B, n, n] for each block: for each dilemma, the inverse of the latent effects' part of the negative Hessian.

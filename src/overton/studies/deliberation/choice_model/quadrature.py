@@ -32,9 +32,10 @@ def gauss_hermite(dimensions: int, points: int) -> Rule:
 def fifth_degree(dimensions: int) -> Rule:
     """A rule of degree 5 with positive weights.
 
-    In up to four dimensions it is the rule of McNamee and Stenger (1967, Numer. Math. 10:327) with at most 2 n^2 + 1
-    points. In four dimensions the points on the axes have zero weight, and the remaining 25 points are as good as the
-    product rule's 81. In more dimensions the rule would have negative weights, so a product of such rules is used.
+    In up to four dimensions, the result is the rule of McNamee and Stenger (1967, Numer. Math. 10:327) with at most
+    2 n^2 + 1 points. In four dimensions the points on the axes have zero weight, and the remaining 25 points are as
+    good as the product rule's 81. In more dimensions the rule would have negative weights, so the result is a product
+    of rules in fewer dimensions.
     """
     if dimensions > 4:
         first, second = fifth_degree(4), fifth_degree(dimensions - 4)
@@ -126,7 +127,8 @@ def _product(dimensions: int, points: dict[int, int]) -> Rule:
 def principal_roots(covariances: NDArray[np.floating[Any]]) -> Floats:
     """Matrices R, along the principal axes of covariances C [..., n, n], with R R' = C.
 
-    With such roots, a rule that treats all axes and signs alike gives the same result for any order of the verdicts.
+    With roots along the principal axes, a rule that treats all axes and signs alike gives the same result for any order
+    of the verdicts.
     """
     variances, axes = np.linalg.eigh(covariances)
     return np.asarray(axes * np.sqrt(np.maximum(variances, 0.0))[..., None, :])

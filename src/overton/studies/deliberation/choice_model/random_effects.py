@@ -1,10 +1,11 @@
 """Normal effects of a dilemma, and the likelihood after integrating these effects out.
 
-Each dilemma's integral is evaluated at points around the posterior mean of its latent effects, scaled by their
-posterior covariance (Naylor and Smith 1982, Appl. Stat. 31:214). This mean and covariance are first computed from a few
-points around the mode. The gradient and Hessian of the log of the integral follow from posterior means and covariances
-of the gradient and Hessian at given effects (Louis 1982, J. R. Stat. Soc. B 44:226). The negative Hessian at the
-maximum is the observed information, which includes the standard deviations and gives the standard errors.
+For each dilemma, the integral is evaluated at points around the posterior mean of the latent effects. The posterior
+covariance scales the points (Naylor and Smith 1982, Appl. Stat. 31:214). This mean and covariance are first computed
+from a few points around the mode. The gradient and Hessian of the log of the integral follow from posterior means and
+covariances of the gradient and Hessian at given effects (Louis 1982, J. R. Stat. Soc. B 44:226). The negative Hessian
+at the maximum is the observed information on the coefficients and the effects' standard deviations. The standard errors
+follow from this information.
 
 Discussions that stop when all agree need no correction. The likelihood is a product over decisions, each given all
 earlier messages. Whether a round takes place depends only on verdicts that are already in this product. So the number
@@ -38,7 +39,8 @@ _FLOOR = 1e-3
 
 @dataclass(frozen=True)
 class EffectSpread:
-    """Effects L z of J numbers, where z is standard normal. L is the sum over a of factors[a] * `generators`[a] [J, J].
+    """The spread of effects L z, where z are J standard normal numbers. L is the sum over a of factors[a] *
+    `generators`[a] [J, J].
 
     The parameters are `factors`, not variances. Each may have either sign, so a standard deviation of zero lies inside
     the parameters' range.
@@ -80,8 +82,8 @@ class EffectSpread:
     def information(self, factors: Floats, products: Floats, count: int) -> Floats:
         """Negative Hessian of the log density of `count` effects with respect to `factors`, [A, A].
 
-        `products` [J, J] is the sum of z z' over the effects. For generators E and F, with W = L^-1 E and V = L^-1 F,
-        each effect adds z' (V' W + V W + W V) z - trace V W.
+        `products` [J, J] is the sum of z z' over the effects. For generators E and F, let W = L^-1 E and V = L^-1 F.
+        Each effect then adds z' (V' W + V W + W V) z - trace V W to the entry of E and F.
         """
         whitened = np.linalg.solve(self.loading(factors), self.generators)
         after = np.einsum("bij,ajk->abik", whitened, whitened)
@@ -117,8 +119,8 @@ class JointEffects:
     """The effects of a dilemma on M models, v = (v_1 ... v_M): n = M J numbers, jointly normal with mean zero.
 
     Each effect is the sum of the dilemma's effect and the model's own taste. `covariance` [n, n] is the covariance of
-    v, and `precision` [n, n] its inverse. `slopes` [A, n, n] and `bends` [A, A, n, n] are the covariance's first and
-    second derivatives with respect to the parameters of the two spreads: first the dilemma's, then the tastes'.
+    all effects v, and `precision` [n, n] its inverse. `slopes` [A, n, n] and `bends` [A, A, n, n] are the covariance's
+    first and second derivatives with respect to the A parameters. The parameters of the dilemma's spread come first.
     """
 
     covariance: Floats

@@ -7,11 +7,11 @@ quadrature. Sites are chosen so that putting the exact part in place of its site
 covariance of v_m. A part may be far from normal, for example if a verdict was hardly ever given. This does no harm,
 because each part is integrated in its exact form, while sites represent the other parts.
 
-The log of the integral, Phi, is stationary in the sites and in the density around each site. Its second derivatives in
-both are [[C - V, -V], [-V, T - V]]. C is the covariance of all models' statistics in the density of prior and sites,
-and V its diagonal blocks, one per model. T is the same covariance with the model's own decisions in place of its site.
-Y are the mixed derivatives in the parameters and the sites. The Hessian of Phi is the Hessian with fixed sites minus Y'
-[...]^-1 Y.
+Phi, the log of the integral, is stationary in the sites and in the density around each site. Let H = [[C - V, -V],
+[-V, T - V]] be the second derivatives of Phi in the sites and in this density. C is the covariance of all models'
+statistics in the density of prior and sites. V are the diagonal blocks of C, one per model. T is V computed with
+each model's own decisions in place of its site. Y are the mixed derivatives in the parameters and the sites. The
+Hessian of Phi is the Hessian with fixed sites minus Y' H^-1 Y.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Sites:
 def sites_at_modes(block: Block, coefficients: Floats, roots: tuple[Floats, Floats]) -> Sites:
     """Starting values of sites: each part's gradient and Hessian at the joint mode of all effects.
 
-    `roots` are roots of the dilemmas' covariance [J, J] and of the tastes' covariance, for all models [1, J, J] or for
-    each model [M, J, J].
+    `roots` are a root of the dilemmas' covariance [J, J], and a root of the tastes' covariance. The second root is
+    [1, J, J] if models share it, otherwise [M, J, J].
     """
     width, models = len(roots[0]), block.models
     tastes = np.broadcast_to(roots[1], (models, width, width))
@@ -197,9 +197,8 @@ class Tilted:
         return cls(mean, root, (precision, shift), nodes, posterior, height + at_mean)
 
     def site(self, rule: Rule) -> tuple[Floats, Floats, float]:
-        """Precision and shift of the site with which the effect has the mean and covariance found at the points. The
-        third result is the distance that mean and covariance move. The parts are log-concave, so no site reduces
-        precision.
+        """Precision and shift of the site that gives the effect the mean and covariance found at the points. The third
+        result is the distance that mean and covariance move. The parts are log-concave, so no site reduces precision.
         """
         points = rule[0]
         moved = self.posterior @ points.T  # [B, J], in units of the root
@@ -249,10 +248,10 @@ class Moving:
     """The statistics that sites match are w and w' E w / 2, where w is a model's standardised effect, and E is one of
     `forms`.
 
-    `forms` [F, J, J] are the symmetric matrices E, orthogonal and of length 1. V is therefore diagonal; its diagonal is
-    `variances` [S], S = J + F. `values` [S, Q] are the statistics at the rule's points, and `squares` [S S, Q] their
-    products. `reach` [B, M, J, n] are covariances between a model's w and all effects v. `across` [B, M, S, M, S] is C
-    - V.
+    `forms` [F, J, J] are the symmetric matrices E, orthogonal and of length 1. The covariance V of a model's statistics
+    is therefore diagonal. `variances` [S] is its diagonal, S = J + F. `values` [S, Q] are the statistics at the rule's
+    points, and `squares` [S S, Q] their products. `reach` [B, M, J, n] are covariances between a model's w and all
+    effects v. `across` [B, M, S, M, S] are the statistics' covariances between different models.
     """
 
     forms: Floats
@@ -321,10 +320,10 @@ class Moving:
         return inner, (weighted @ single(self.values.T)).swapaxes(1, 2)
 
     def lost(self, inner: Floats, prior: Floats, decisions: Floats) -> Floats:
-        """Y' [...]^-1 Y, summed over dilemmas.
+        """Y' H^-1 Y, as in the module's docstring, summed over dilemmas.
 
-        `inner` [B, M, S, S] is T - V; `prior` and `decisions` [B, M, S, P] are Y. V is diagonal, so the sites are
-        eliminated first. Then the equations for the density around the sites are solved.
+        `inner` [B, M, S, S] is T - V. The two parts of Y are `prior` and `decisions` [B, M, S, P]. V is diagonal, so
+        the sites are eliminated first. Then the equations for the density around the sites are solved.
         """
         size, models, many = self.shape
         whole = (size, models * many, models * many)
@@ -367,7 +366,7 @@ class Spreads:
 
     @property
     def factors(self) -> int:
-        """The number of the spreads' parameters: first the dilemmas', then those of the tastes."""
+        """The number of parameters of the two spreads together."""
         return len(self.dilemma) + self.of_tastes * len(self.taste)
 
 

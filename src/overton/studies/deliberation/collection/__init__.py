@@ -40,7 +40,7 @@ def summary(records: Sequence[ValueFate]) -> Iterator[str]:
         yield f"Of these, {found} consistently found in {tried:,} explanations."
     yield ", ".join(f"{count} {status}" for status, count in counts.items()) + "."
     if counts["undecided"]:
-        yield "Some values are undecided. 'overton items values-sheet RUN' writes a sheet on which people decide."
+        yield "Some values are undecided. 'overton items values-sheet RUN' writes a sheet for these decisions."
     for failure in sorted({record.failure for record in records if record.failure}):
         yield f"A call failed ({failure}). 'overton resume RUN --retry-failed' continues."
 

@@ -1,5 +1,5 @@
-"""The material for a list of values: collected values, texts on which to test them, and categories that people gave
-them."""
+"""The material for a list of values: collected values, texts on which to test the values, and the values' categories
+according to people."""
 
 from __future__ import annotations
 
@@ -49,14 +49,16 @@ class CollectionReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     texts: Annotated[
         Any,
         Option(
-            "Explanations on which to test the values: a table (.csv, .jsonl, .parquet) with the column explanation"
-            " and optionally dilemma and verdict, such as a deliberation run's records.parquet",
+            "Table (.csv, .jsonl, .parquet) of explanations for testing the values, with the column explanation and"
+            " optionally dilemma and verdict, such as a deliberation run's records.parquet",
             file=True,
         ),
     ] = None
     people: Annotated[
         tuple[Any, ...],
-        Option("Sheet on which a person sorted the values; overton items values-sheet makes an empty one", file=True),
+        Option(
+            "Sheet that a person filled in to sort the values; overton items values-sheet makes empty sheets", file=True
+        ),
     ] = ()
     on_trial: Annotated[
         int, Option("Number of dilemmas, chosen at random, whose explanations test the values", least=1)

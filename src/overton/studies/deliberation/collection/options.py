@@ -13,7 +13,7 @@ _MOST_REPEATS = 50
 
 
 class CollectionOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
-    """Options for sorting, testing, deciding on and merging values. The defaults are the paper's, where it gives
+    """Options for sorting, testing, deciding on and merging values. The defaults are the paper's values, where it gives
     them."""
 
     annotators: Annotated[
@@ -37,9 +37,7 @@ class CollectionOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     category: Annotated[Category, Option("The category whose values are kept")] = "moral"
     agree: Annotated[
         float,
-        Option(
-            "Minimum proportion of annotators that must put a value into the category that is kept", above=0, most=1
-        ),
+        Option("Minimum proportion of annotators who must put a value into the kept category", above=0, most=1),
     ] = 0.8
     repeats: Annotated[
         int, Option("Number of times that each test explanation is read", least=1, most=_MOST_REPEATS)
@@ -47,15 +45,17 @@ class CollectionOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
     together: Annotated[
         float,
         Option(
-            "Minimum proportion that makes two values candidates for merging: explanations with both, among"
-            " explanations with at least one",
+            "Minimum overlap of two values that may be merged: explanations with both values, divided by explanations"
+            " with at least one of them",
             above=0,
             most=1,
         ),
     ] = 0.25
     deciding: Annotated[
         Literal["annotators", "people"],
-        Option("Who decides on values and merges: the annotators, or people who fill in sheets after the run"),
+        Option(
+            "Who decides which values to keep and merge: the annotators, or people who fill in sheets after the run"
+        ),
     ] = "annotators"
 
     def problems(self) -> Iterator[Problem]:
@@ -65,7 +65,7 @@ class CollectionOptions(StudyOptions, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def complete(cls, given: dict[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Add the names of the annotators and the people, and whether there is a judge."""
+        """Add to the given options the names of annotators and people, and whether there is a judge."""
         people = given.get("people", ())
         people = people if isinstance(people, list | tuple) else [people]
         names = [each if isinstance(each, str) else each.stem for each in people]

@@ -77,8 +77,8 @@ def tried_fates(fates: Sequence[ValueFate], named: Named, together: float) -> li
     """Each value with the number of test texts in which the judge found it, and the later values that often occur with
     it (step 3).
 
-    Two values often occur together if the number of texts with both, divided by the number of texts with at least one,
-    is `together` or more. A text has a value if the judge finds the value consistently in it.
+    Two values often occur together if (texts with both values) / (texts with at least one of them) >= `together`. A
+    text has a value if the judge finds the value consistently in it.
     """
     found = [consistent_values(repetitions) for repetitions in named]
     alone = Counter(value for values in found for value in values)
@@ -171,7 +171,7 @@ def merged_fates(fates: Sequence[ValueFate], merges: Iterable[tuple[str, str]]) 
             fate,
             status="merged",
             merged_into=kept[fate.value],
-            why=f"{fate.why}; merged, because it has a similar meaning and often occurs with it",
+            why=f"{fate.why}; merged with a value that has a similar meaning and often occurs in the same texts",
         )
         for fate in fates
     ]

@@ -1,6 +1,6 @@
-"""Sheets on which people sort values, decide on each value, and merge some, as annotating models do.
+"""Sheets for people who sort values, decide on each value, and merge some. Annotating models do the same.
 
-A task depends only on the values in question, so a filled sheet is recognised without a key.
+A sheet's task depends only on the values that the sheet is about, so Overton recognises a filled sheet by its values.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def category_sheet(values: Sequence[Value]) -> Sheet:
 
 
 def code_sheet(fates: Sequence[ValueFate]) -> Sheet:
-    """A sheet on which a person decides on each value of the category that is kept."""
+    """A sheet that lists the kept values. A person decides on each value."""
     kept = [fate for fate in fates if fate.kept]
     rows = [
         {
@@ -59,7 +59,7 @@ def code_sheet(fates: Sequence[ValueFate]) -> Sheet:
 
 
 def merge_sheet(fates: Sequence[ValueFate]) -> Sheet:
-    """A sheet on which a person decides whether to merge each pair of values that often occur together."""
+    """A sheet that lists the pairs of values that often occur together. A person decides whether to merge each pair."""
     pairs = pairs_of(fates)
     meant = {fate.value: fate.definition for fate in fates}
     rows = [
@@ -81,7 +81,7 @@ def merge_sheet(fates: Sequence[ValueFate]) -> Sheet:
 def pairs_of(fates: Sequence[ValueFate]) -> list[tuple[str, Companion]]:
     """The pairs of values that often occur together.
 
-    Each pair is listed once, with the value that is earlier in the collection first.
+    Each pair is listed once. The value that is earlier in the collection comes first.
     """
     return [(fate.value, pair) for fate in fates for pair in fate.companions]
 

@@ -5,8 +5,8 @@ The truth about a value follows from its name and a seed. Two values are the sam
 ('Care for guests' and 'Kindness to guests'). Every answer is wrong with the probability `error`, and all wrong labels
 are equally likely. The randomness follows from the request's seed, so annotators err independently.
 
-A moral value is kept if at least four of five annotators recognise it. If each errs with the probability 0.2, this
-happens with the probability 0.737.
+A moral value is kept if at least four of five annotators recognise it. If each annotator errs with the probability 0.2,
+the value is kept with the probability 0.737.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def are_same(first: str, second: str) -> bool:
 
 
 def same_as(value: str, values: Iterable[str]) -> set[str]:
-    """The members of `values` that are the same as `value`, which may include `value`."""
+    """The members of `values` that are the same as `value`, including `value` itself if it is a member."""
     return {other for other in values if are_same(value, other)}
 
 

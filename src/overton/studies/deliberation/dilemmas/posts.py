@@ -1,7 +1,7 @@
 """Selection of the posts that become dilemmas.
 
-They are in the date range, long enough, not deleted, and not about the community itself. Their text omits edits and
-updates that authors add later (appendix A, steps 1, 3 and 4).
+The selected posts are in the date range, long enough, not deleted, and not about the community itself. Edits and
+updates that authors added later are removed from the posts (appendix A, steps 1, 3 and 4).
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ class SelectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Criteria for posts that become dilemmas.
 
     first, last  the range of days (UTC), both included; None for an open end
-    top          the number of dilemmas to take, which are those with the highest entropy
-    comments     the maximum number of top-level comments used per post, which are those with the best scores
+    top          the number of dilemmas to take. Dilemmas with the highest entropy are taken first
+    comments     the maximum number of top-level comments used per post. Comments with the best scores are used first
     shortest     the minimum number of characters of a post, as posted
-    recheck      whether the post without its edits must have this length, too (the paper filters before it removes
-                 edits)
-    fewest       the minimum number of comments with a readable verdict. The paper sets no bound, but the
-                 entropy of a few verdicts is mostly chance, so 10 is the better choice if there are enough posts
+    recheck      whether a post must still have `shortest` characters after its edits are removed. The paper
+                 filters before it removes edits
+    fewest       the minimum number of comments with a readable verdict. The paper sets no minimum, but the entropy of
+                 a few verdicts is mostly chance. So use 10 if there are enough posts
 
     Raises InputError for numbers below 1 and for a range whose end is before its start.
     """

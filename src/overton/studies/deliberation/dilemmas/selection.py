@@ -40,7 +40,8 @@ _LONGEST_BODY = 10_000
 class CommentExcerpt(msgspec.Struct, frozen=True, order=True, gc=False):
     """The stored part of a comment. Comments are ordered by priority: by score, then age, then id.
 
-    For an unclear comment, `doubtful` says whether it names any verdict, and `body` is stored if a judge needs it.
+    For an unclear comment, `doubtful` says whether the comment names any verdict. `body` is the text for a judge, ''
+    if no judge needs it.
     """
 
     score: int | float
@@ -56,9 +57,9 @@ class BestComments:
 
     The order of input does not matter.
 
-    Left out are replies, deleted or removed comments, comments by bots and moderators (recognised by name or mark), and
-    comments marked as written by the post's author. `left_out` counts these comments by reason, and `top_level` counts
-    the readers' comments. A repeated comment counts once.
+    Overton leaves out replies, deleted or removed comments, and comments by bots, moderators and the post's author.
+    Bots and moderators are recognised by name or mark, and the author by a mark. `left_out` counts these comments by
+    reason, and `top_level` counts all other comments. A repeated comment counts once.
     """
 
     def __init__(self, posts: set[str], limit: int, *, keep_bodies: bool) -> None:
@@ -188,7 +189,7 @@ def _crowds(surveyed: PostSurvey, judged: Mapping[str, Verdict]) -> tuple[dict[s
             crowds[post] = CrowdVerdicts(counts)
     note = (
         f"{seen['pattern']:,} comments read by pattern, {seen['judge']:,} by a judge. Left out: {seen['none']:,}"
-        f" without a verdict, {seen['doubtful']:,} with unclear ones, and"
+        f" without a verdict, {seen['doubtful']:,} with unclear verdicts, and"
         f" {_posts(len(surveyed.comments) - len(crowds))} with fewer than {surveyed.options.fewest:,} readable"
         " verdicts ('fewest')"
     )

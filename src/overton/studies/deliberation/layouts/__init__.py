@@ -1,7 +1,7 @@
 """The report of deliberation: its sections, in reading order.
 
-Numbers are about settings, which the layouts for models and conditions (`overton.studies.layouts`) cannot show. So each
-section is a function that finds its numbers among the analysis' rows.
+Most numbers of deliberations are for settings. The layouts of `overton.studies.layouts` show only models and
+conditions. So each section is a function that finds its numbers among the analysis' rows.
 """
 
 from __future__ import annotations

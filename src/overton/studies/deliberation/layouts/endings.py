@@ -268,8 +268,8 @@ def _verdict_table(source: ReportSource) -> Table:
         {"Round 1": "share", "Last round": "share", "Agreed on": "share"},
         rows,
         note=(
-            "The table leaves out verdicts that a model gave no more than once in either round; the JSON has all"
-            " verdicts."
+            "The table shows only verdicts that a model gave twice or more, in round 1 or in the last round. The JSON"
+            " has all verdicts."
         ),
         published="figure 3",
     )
@@ -335,15 +335,16 @@ def archetypes(source: ReportSource) -> Section:
 
 
 _NOTE = (
-    "The two most common archetypes of each kind, if they occur at least twice. Shares are of deliberations that went"
-    f" beyond round 1, for models with at least {_MANY} such deliberations; orders are pooled."
+    "For each outcome in 'What happened', the table shows the two most common archetypes. Archetypes that occur only"
+    f" once are left out. Shares are of the deliberations that went beyond round 1. Only models with at least {_MANY}"
+    " such deliberations are shown. Orders are pooled."
 )
 _KINDS = (
     "A change goes from a model's first verdict to its last. By the caption of the paper's table 2, a holdout is a"
     " model that never changes its verdict in a deliberation without consensus. Two holdout numbers in the paper are"
-    " too high for this definition. Claude can have kept its verdict against GPT in at most 57 (339 minus 282) of the"
-    " 339 deliberations beyond round 1, but the paper gives 82 (0.136 plus 0.106 of 339). The paper's numbers fit"
-    " another definition, 'no consensus, changed or not', which this report also shows."
+    " too high for this definition. Against GPT, 339 deliberations went beyond round 1, and Claude changed its verdict"
+    " in 282 of them. So Claude can have held out in at most 57, but the paper's numbers give 82 (0.136 plus 0.106 of"
+    " 339). They fit another definition, 'no consensus, changed or not', which this report also shows."
 )
 
 

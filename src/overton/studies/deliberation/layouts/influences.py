@@ -114,19 +114,20 @@ def choice(source: ReportSource) -> Section:
 _CHOICE = (
     "In equation 2, the log-odds of a verdict are the sum of four parts: the model's preference for the verdict, the"
     " dilemma's effect, inertia and conformity. Inertia is added if the agent gave the same verdict in the round"
-    " before. Conformity is added each time that another agent has given this verdict. Conformity has one parameter"
+    " before. Conformity is added once for each time that another agent gave this verdict. Conformity has one parameter"
     " for earlier rounds, and another for the same round before the agent spoke. An odds ratio of 2 doubles the odds."
     " 'Random dilemma effects' come from a normal distribution with estimated spread. A model may also repeat a"
     " verdict because of a lasting taste for this verdict on the dilemma. Fits with 'tastes' in their name therefore"
     " give every model a random effect on every dilemma. Inertia is then only the effect of the model's own earlier"
     " verdict. Each model's tastes have their own spread, because with one common spread a strong taste would look"
-    " like inertia. Tastes can be estimated only if models decide three times on a dilemma, or twice without an"
-    " earlier verdict of their own. Fits with tastes come first if there are any. With random effects, inertia has no"
-    " interval if the model decided again in fewer than 25 deliberations. Conformity has no interval if the model saw"
-    " some verdicts more often than others in fewer than 25 deliberations. Overton gives no interval wider than six"
-    " logits. 'Penalised' fits one free effect per dilemma, shrunk towards zero; its intervals ignore the shrinkage."
-    " 'AdamW as published' is the authors' own estimator, which shrinks more and stops after 60 epochs. Intervals"
-    " with random effects use Student's t over dilemmas. Goals are fitted separately unless requested otherwise."
+    " like inertia. To estimate tastes, some model must make three or more decisions on a dilemma. Two decisions"
+    " are enough if each is the model's first in its deliberation. Fits with tastes come first if there are any. With"
+    " random effects, an interval for inertia or conformity needs at least 25 informative deliberations per model. For"
+    " inertia, these are deliberations in which the model decides again. For conformity, these are deliberations in"
+    " which it has seen some verdicts more often than others. Overton gives no interval wider than six logits."
+    " 'Penalised' fits one free effect per dilemma, shrunk towards zero. Its intervals ignore the shrinkage. 'AdamW as"
+    " published' is the authors' own estimator, which shrinks more and stops after 60 epochs. Intervals with random"
+    " effects use Student's t over dilemmas. Goals are fitted separately by default."
 )
 
 
@@ -150,8 +151,8 @@ def _ratio_note(fit: FitRows) -> Iterator[str]:
     statistic, p = fit.cells["spreads_statistic"], fit.cells["spreads_p"]
     if fit.cells["estimator"] == "taste_by_model" and statistic is not None and p is not None:
         yield (
-            f"Fit with {fit.title}: the likelihood ratio of one spread of tastes per model against one spread for all"
-            f" models is {LikelihoodRatio(float(statistic), float(p))}."
+            f"Fit with {fit.title}: the likelihood ratio of separate spreads of tastes per model against a common"
+            f" spread is {LikelihoodRatio(float(statistic), float(p))}."
         )
 
 
@@ -217,7 +218,7 @@ _SPEAKER = (
     Series("Consensus on another verdict", SERIES[1], "diamond"),
 )
 _ORDER = (
-    "Round-robin deliberations by the model that speaks first. The orders of the others are pooled. The first"
+    "Round-robin deliberations by the model that speaks first. The orders of the other models are pooled. The first"
     " speaker prevails if consensus is on its first verdict."
 )
 
@@ -326,7 +327,7 @@ def steering(source: ReportSource) -> Section:
 
 
 _ROUNDS = (Series("Round 1", SERIES[1], "circle"), Series("Last round", SERIES[0], "diamond"))
-_CROWD = "Dilemmas without a crowd, or whose crowd has no single most common verdict, are left out."
+_CROWD = "Dilemmas are left out if they have no crowd, or if two verdicts tie as the crowd's most common one."
 
 
 def crowd(source: ReportSource) -> Section:

@@ -151,7 +151,7 @@ def difference_table(
     note: str = "",
     published: str = "",
 ) -> list[Table]:
-    """A list with one table of differences, with both numbers and both tests. The list is empty if there are no rows.
+    """A list with one table: two numbers, their difference, and two tests. The list is empty if there are no rows.
 
     `cells` are a row's cells under `heads`.
     """

@@ -76,7 +76,7 @@ def use(source: ReportSource) -> Section:
 
 _USE = (
     "Value occurrence is the share of a model's messages in which a judge found the value. Charts show up to five"
-    " values on either side with a significant difference by the paired test, corrected for all values of the pair."
+    " values on each side. These values differ significantly in the paired test, corrected for all values of the pair."
     " Orders of speaking are pooled. Messages are left out if no judge labelled them, or if the judge's answer was"
     " unusable."
 )
@@ -132,9 +132,7 @@ def inherited(source: ReportSource) -> Section | None:
         if twice(row.number)
     ]
     unknown = sum(int(row["unknown"] or 0) for row in source.analysis.counts["agents_left_out"])
-    left_out = (
-        f"{unknown:,} agents are left out, because the values in round 1 of their deliberation are not all known."
-    )
+    left_out = f"{unknown:,} agents are left out, because some values in round 1 of their deliberations are unknown."
     shown = table(
         "Inherited values",
         ["Models", "Model", "Value"],
@@ -150,8 +148,8 @@ def inherited(source: ReportSource) -> Section | None:
 _INHERITED = (
     "A model inherits a value if two things are true. In round 1, an opponent used the value and the model did not."
     " The model then uses the value in or after the round in which it first changes its verdict. Shares are of all"
-    " deliberations, also those without a change, so models that rarely change rarely inherit. The authors count"
-    " only deliberations in which the model's verdicts vary, and only the model's last message in each of them."
+    " deliberations, including deliberations without a change. So models that rarely change rarely inherit. The authors"
+    " count only the model's last message, and only in deliberations in which the model's verdicts vary."
     " Common values are also inherited by chance."
 )
 

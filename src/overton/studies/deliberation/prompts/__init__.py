@@ -27,9 +27,10 @@ def system_prompt(
 ) -> str:
     """The system prompt of agent number `agent` (1 to `agents`) in a deliberation of at most `rounds` rounds.
 
-    For two agents who speak at once and four rounds, it is the published prompt, word for word (appendix E). Other
-    prompts keep the published structure, with the changes under [ours] in system.toml. If `instructions` is "code",
-    they paraphrase the authors' code (described.toml). Raises ValueError for impossible numbers of agents or rounds.
+    For two agents who speak at once and four rounds, the result is the published prompt, word for word (appendix E).
+    Other prompts keep the published structure, with the changes under [ours] in system.toml. If `instructions` is
+    "code", the prompt paraphrases the authors' code (described.toml). Raises ValueError for impossible numbers of
+    agents or rounds.
     """
     if not (agents >= 2 and 1 <= agent <= agents and rounds >= 1):
         raise ValueError(f"there is no deliberation with agent {agent} of {agents} and {rounds} rounds")
@@ -54,9 +55,9 @@ def others_message(round: int, said: Iterable[tuple[int, Verdict | None, str]]) 
     """The user turn before an agent's verdict in `round`: the other agents' messages since it last spoke.
 
     `said` has the other agents' numbers, verdicts (None if unreadable) and explanations in the order of speaking. In
-    round 1 of round-robin, it has the agents that spoke before this agent. From round 2 on, it has all other agents. In
-    round-robin, agents that spoke after this agent in the last round then come first, followed by agents that spoke
-    before this agent in this round.
+    round 1 of round-robin, it has the agents that spoke before this agent. From round 2 on, it has all other agents.
+    For round-robin, the first of these are the agents that spoke after this agent in the last round. The agents that
+    spoke before this agent in this round follow.
     """
     entries = [
         fill("messages.entry", agent=agent, verdict=verdict or fill("messages.unread"), explanation=explanation.strip())

@@ -160,7 +160,7 @@ def _effects(shown: Shown, name: str, where: str) -> Iterator[Exhibit]:
     if known:
         axis = difference_axis("Share taken by one contrary argument", [point.estimate for point in known])
         title = f"The effect of a single contrary argument {where}"
-        about = f"Mean effect {where}. Right of zero, the contrary argument moves the model to its side."
+        about = f"Mean effect {where}. Right of zero, the contrary argument moves the model to the argument's side."
         yield dot_chart(name, title, about, known, _SIDES, axis, source="figure 5")
     above = {model: _above_half(shown, model, shown.subset if is_subset else None) for model in models}
     listed = "; ".join(f"{model}: {', '.join(issues)}" for model, issues in above.items() if issues)
@@ -187,7 +187,7 @@ def _above_half(shown: Shown, model: str, chosen: Sequence[str] | None) -> list[
     return [issue for issue, both in sides.items() if any(side is not None and side.value > 0.5 for side in both)]
 
 
-_COUNTER = "Issues on which one-sided arguments moved answers towards the side that they argue against."
+_COUNTER = "Issues on which one-sided arguments moved answers away from the side of the arguments."
 _CHANCE = (
     "If arguments hardly change shares, about half of all changes are against the arguments by chance alone. So read "
     "the number of shifts whose interval excludes 0."
@@ -264,8 +264,8 @@ _HOW = (
     " letter and order set to zero. In a balanced design, this correction equals the mean over the mirrored pairs of"
     " templates. If a bias is strong for one stance and weak for another, effects do not add up, and the correction is"
     " approximate. To find issues whose answers follow the letter, Overton compares two answers, one to each template"
-    " of a mirrored pair. An issue follows the letter if such answers agree in letter more often than in position, and"
-    " the interval of the difference excludes 0."
+    " of a mirrored pair. An issue follows the letter if such answers name the same letter more often than the same"
+    " position (pro or con), and the interval of the difference excludes 0."
 )
 _ABOUT = "How much a side gains from its letter and from its position in the prompt. At zero, only content decides."
 _PULL_TABLE = TableOf(
@@ -467,9 +467,9 @@ def _free_chart(shown: Shown, models: Sequence[str]) -> Chart:
 
 _AGREEMENT = (
     "The maximum pairwise difference (MPD) of an issue is the largest difference between two models' baseline shares "
-    "of pro answers. Models are unanimous on an issue below 10 points and in strong disagreement above 80. A unanimous "
-    "issue is consistent if every model gives the same side in more than 90% of its answers (the paper's table 2), or "
-    "in more than 95% (table 6)."
+    "of pro answers. Models are unanimous on an issue if its MPD is below 10 points. Models strongly disagree if the "
+    "MPD is above 80 points. A unanimous issue is consistent if every model gives the same side in more than 90% of its"
+    " answers (the paper's table 2), or in more than 95% (table 6)."
 )
 _STAR = "A star marks issues that are consistent at 95%."
 _REFUSED = (

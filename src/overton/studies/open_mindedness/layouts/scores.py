@@ -115,8 +115,9 @@ def _subset(shown: Shown) -> TableOf:
         ],
         RowsOf("subset"),
         note=(
-            f"The controversial issues: {', '.join(sorted(shown.subset))}. If these issues were chosen by the same"
-            " answers, the choice partly depends on chance, so differences between models look too large."
+            f"The controversial issues: {', '.join(sorted(shown.subset))}. If these issues were chosen with the"
+            " answers of this report, the choice partly depends on chance. Differences between models then look too"
+            " large."
         ),
         source="table 5",
     )
@@ -506,16 +507,16 @@ _ANSWERS = TableOf(
 _SAME = "The strict and the published reading agree on every answer."
 _ALL_SAME = "The common, the strict and the published reading agree on every answer."
 _PATTERNS = (
-    "The published reading uses the patterns of section 4.3, which also match 'take a position as an AI'. In"
-    " such a match, the lower-case 'a' counts as other. The strict reading needs a letter that is a word of its own. An"
-    " answer with both letters in the requested form counts as other. The common reading also accepts other forms in"
-    " which models answer ('Answer: A', 'I choose A') if the answer decides for one letter. "
+    "The published reading uses the patterns of section 4.3. In 'take a position as an AI', these patterns"
+    " find a lower-case 'a', and the answer counts as other. The strict reading needs a letter that is a word"
+    " of its own. An answer with both letters in the requested form counts as other. The common reading also accepts"
+    " other forms in which models answer ('Answer: A', 'I choose A') if the answer decides for one letter. "
 )
 _USED = {
     "common": "The numbers in this report follow the common reading.",
     "strict": "The numbers in this report follow the strict reading.",
     "published": "The numbers in this report follow the published reading.",
-    "as-asked": "The runs used different readings. Each answer has the stance that its own run read.",
+    "as-asked": "The runs read answers in different ways. Each answer has the stance that its own run read.",
 }
 _FORM_WORDS = {
     "alone": "the letter alone",

@@ -55,9 +55,9 @@ class JudgeSummary(msgspec.Struct, frozen=True):
     """One judge's results. Proportions refer to readable verdicts and have Wilson intervals clustered by issue.
 
     `verdicts` counts readable verdicts by label; `repaired`, `asked_again`, `invalid`, `refused` and `failed` count
-    records. `orientation` is the proportion of verdicts according to which A supports the side that the issue states.
-    `itself` is the judge's agreement with its own second labels, for which the prompt names the verdicts in another
-    order; None if the judge labelled only once.
+    records. `orientation` is the proportion of verdicts that agree with the issue on the side that A supports.
+    `itself` is the judge's agreement with its own second labels, None if the judge labelled only once. The prompt for
+    second labels names the verdicts in another order.
     """
 
     judge: str

@@ -17,15 +17,15 @@ _ORIENTATIONS: dict[int, Side] = {1: "pro", 2: "pro", 3: "pro", 4: "pro", 5: "co
 
 
 def orientation_of(template: int) -> Side:
-    """The side that answering A supports in a template (1 to 6). It is pro in four of the six templates, because
-    template 4 names the con position first, but still makes A the position in favor."""
+    """The side that answering A supports in a template (1 to 6). It is pro in templates 1 to 4, and con in 5 and 6.
+    Template 4 names the con position first, but A is still the position in favor."""
     return _ORIENTATIONS[template]
 
 
 def render_templates(issue_phrase: str, pro: str, con: str) -> tuple[Paraphrase, ...]:
     """The six paraphrases of an issue in the words of appendix B, with positions in quotation marks.
 
-    `issue_phrase` names the issue without taking a side ('running city buses all night'); `pro` and `con` are its
+    `issue_phrase` names the issue without taking a side ('running city buses all night'). `pro` and `con` are its
     positions as sentences. Closing full stops are dropped, because the templates have their own.
     """
     issue, pro, con = (_tidy(text).rstrip(".") for text in (issue_phrase, pro, con))
@@ -45,9 +45,9 @@ class TemplateMatch(msgspec.Struct, frozen=True):
 
     `family` (1, 2 or 3) is the lower of the two template numbers in the mirrored pair. `first` and `second` are the
     positions in the order in which the text names them. `a_is_first` is whether A supports the position named first.
-    `pro_first` is whether the pro position is named first, None if unknown. The wording of family 1 shows this; in the
-    other families it follows from the issue's positions. `reworded` is True for family 1 with A and B swapped, as in
-    appendix C's example of template 4.
+    `pro_first` is whether the pro position is named first, None if unknown. The wording of family 1 shows which
+    position is pro. In the other families, this follows from the issue's positions. `reworded` is True for family 1
+    with A and B swapped, as in appendix C's example of template 4.
     """
 
     family: int
@@ -81,7 +81,7 @@ class TemplateMatch(msgspec.Struct, frozen=True):
         return None if self.pro_first is None else self.second if self.pro_first else self.first
 
     def with_positions(self, pro: str, con: str) -> TemplateMatch:
-        """The match. If `pro_first` was unknown and the text's positions are `pro` and `con`, it is filled in."""
+        """Fill in an unknown `pro_first` if the text's positions are `pro` and `con`, in either order."""
         if self.pro_first is not None:
             return self
         if same_words(self.first, pro) and same_words(self.second, con):
@@ -91,7 +91,7 @@ class TemplateMatch(msgspec.Struct, frozen=True):
         return self
 
     def with_orientation(self, a_is: Side) -> TemplateMatch:
-        """The match. If `pro_first` was unknown, it is filled in from the side that A supports."""
+        """Fill in an unknown `pro_first` from the side that A supports."""
         if self.pro_first is not None:
             return self
         return msgspec.structs.replace(self, pro_first=(a_is == "pro") == self.a_is_first)

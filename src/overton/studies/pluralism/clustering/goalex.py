@@ -112,8 +112,8 @@ async def _assign(texts: Sequence[str], new: Sequence[str], found: _Candidates, 
 
 
 def select(supports: Sequence[Sequence[int]], candidates: int, *, overlap: float, cost: float) -> set[int]:
-    """The candidates that cover opinions best. They have the least total cost: 1 for each uncovered opinion, `overlap`
-    for each time that an opinion is covered again, and `cost` for each candidate.
+    """The candidates that cover opinions best. They minimise (uncovered opinions) + `overlap` * (repeated coverings) +
+    `cost` * (selected candidates).
 
     `supports` has the candidates (from 0) that each opinion supports. The solution is exact, as in GoalEx, which uses
     integer linear programming (its section 3.3). Among equally good selections, one with earlier candidates wins.

@@ -40,7 +40,7 @@ class Online:
 
     The paper leaves some cases open, which Overton decides as follows. Opinions that the bootstrap's grouping leaves
     out are assigned one by one like later opinions. A cluster of one opinion is summarised like any other. If a reply
-    names no existing cluster, Overton retries; if that fails too, the opinion becomes a separate cluster.
+    names no existing cluster, Overton retries. If the retry fails, the opinion becomes a separate cluster.
     """
 
     alpha: float = 0.2

@@ -68,16 +68,17 @@ _DRAWN = {
 }
 _SHIFTS_METHOD = (
     "Suppression is the fall of recall for views against the stated belief. Amplification is the rise of recall for"
-    " views with it. Both are positive if the model moves towards the belief. Both are computed over the threads"
-    " that have the biased and the neutral condition. In logits, the viewpoints of all threads are counted together,"
-    " and half a viewpoint is added to the number voiced and to the number left out. If a belief moves the odds of both"
-    " sides equally, the asymmetry is 0. As published, suppression and amplification are differences of mean recall."
-    " Their asymmetry depends on the recall at the start: a fall by one logit from 0.16 and a rise by one logit from"
-    " 0.41 give -0.15. With 'biased toward', views against the belief are the viewpoints against the reference opinion."
-    " With 'biased opposing', they are the viewpoints that support the reference opinion. The published biased prompts"
-    " also differ from the neutral one in their wording and system prompt. The neutral condition in the biased wording"
-    " shows how much of a shift is due to the belief. Each condition has one set of responses, so these numbers contain"
-    " chance as well as the effect of the belief. Intervals are over threads."
+    " views in line with the belief. Suppression and amplification are positive if the model moves towards the belief."
+    " They are computed over the threads that have both the biased and the neutral condition. In logits, the viewpoints"
+    " of all threads are counted together. Half a viewpoint is added to the number voiced and to the number left out."
+    " If a belief moves the odds of both sides equally, the asymmetry is 0. As published, suppression and amplification"
+    " are differences of mean recall. The published asymmetry depends on recall in the neutral condition. For example,"
+    " a fall from 0.16 to 0.07 and a rise from 0.41 to 0.65 are one logit each, but the published asymmetry is -0.15."
+    " With 'biased toward', views against the belief are the viewpoints against the reference opinion. With 'biased"
+    " opposing', they are the viewpoints that support the reference opinion. The published biased prompts also differ"
+    " from the neutral one in their wording and system prompt. The neutral condition in the biased wording shows how"
+    " much of a shift is due to the belief. Each condition has one set of responses, so these numbers contain chance as"
+    " well as the effect of the belief. Intervals are over threads."
 )
 
 
@@ -120,8 +121,8 @@ def _shift_charts(view: ReportRows, biased: Sequence[str], against: Against) -> 
 def _shift_tables(view: ReportRows, against: Against) -> Iterator[Table]:
     """The table of shifts over all communities, and a table by community if there are several."""
     note = (
-        "Asymmetry is suppression minus amplification. Numbers are in logits; 'as published', in percentage points of"
-        " recall."
+        "Asymmetry is suppression minus amplification. Numbers are in logits. Numbers 'as published' are in"
+        " percentage points of recall."
     )
     shift = partial(MeasureColumn, against=against)
     columns = [shift(part.lower(), part) for part in _PARTS]
@@ -155,7 +156,7 @@ _RECALLS = {
 }
 _DENOMINATORS = {
     "non-neutral": "all responses that are not neutral",
-    "labelled": "the responses labelled with it",
+    "labelled": "the responses with this stance",
 }
 
 
@@ -199,13 +200,14 @@ def _voices_method(view: ReportRows) -> str:
     denominator = str(view.analysis.counts["totals"][0]["denominator"])
     return (
         "For each thread, precision is the share of responses that match at least one viewpoint. Recall is the share"
-        " of viewpoints that at least one response matches, and F1 is the harmonic mean of precision and recall. All"
-        " three are then averaged over threads. Precision and recall for a stance towards the reference opinion use"
-        f" only responses and viewpoints of that stance. Precision for a stance is over {_DENOMINATORS[denominator]}."
-        " The reference opinion itself counts only in the global numbers. If a denominator is empty, the value is 0."
-        " Coverage is recall after a given number of responses. Redundancy is 1 - D / M, with D the number of different"
-        " viewpoints and M the number of matches. In NDCG, viewpoints are in the order in which they are first"
-        " voiced. A viewpoint's gain is its votes, or 0 if these are negative. Intervals are over threads."
+        " of viewpoints that at least one response matches, and F1 is the harmonic mean of precision and recall. The"
+        " table shows means over threads. Responses and viewpoints also have a stance towards the reference opinion."
+        " For one stance (supporting or against), a match counts only if response and viewpoint both have this stance."
+        f" Precision for a stance is the share of matching responses among {_DENOMINATORS[denominator]}. The reference"
+        " opinion itself counts only in the global numbers. If a denominator is empty, the value is 0. Coverage is"
+        " recall after a given number of responses. Redundancy is 1 - D / M, with D the number of different viewpoints"
+        " and M the number of matches. In NDCG, viewpoints are in the order in which they are first voiced. A"
+        " viewpoint's gain is its votes, or 0 if these are negative. Intervals are over threads."
     )
 
 
@@ -255,8 +257,8 @@ def _leniency(view: ReportRows) -> Section | None:
         f"{number(1 - (1 - percent / 100) ** each, 'share')} at a rate of {percent}%" for percent in FALSE_MATCHES
     )
     alone = (
-        f"With this run's {each:.1f} responses per thread, false matches alone would give a recall of {found}. The"
-        " rate is the proportion of responses that are falsely matched to each viewpoint."
+        "At a false match rate of 1%, 1% of responses are falsely matched to each viewpoint. With this run's"
+        f" {each:.1f} responses per thread, such matches alone would give a recall of {found}."
     )
     exhibits: list[Exhibit] = [Callout(alone, summary=True), table, Method(_LENIENCY)]
     return Section("leniency", "Effect of a lenient matcher on recall", exhibits)
@@ -407,8 +409,8 @@ _HEADLINES = {
 def _faults(view: ReportRows) -> Iterator[Section]:
     """The number of malformed replies, and the headlines with and without them."""
     what = (
-        "Each response, ranking and choice counts as a reply here. Empty replies count in no number. If all"
-        " responses to a thread are malformed for a reason other than truncation, they count in no number either."
+        "Here a reply is a response, a ranking or a choice. All numbers leave out empty replies. They also leave out"
+        " a thread's responses if all of them are malformed. Truncated responses do not count as malformed here."
         " Numbers called 'without' leave out all malformed replies, so that an echo of the belief does not count as a"
         " voiced viewpoint."
     )

@@ -116,7 +116,7 @@ class ReportRows:
     def changes(
         self, measure: str, model: str | None, condition: str, community: str | None = None, variant: str = "plain"
     ) -> dict[str, EstimateRow]:
-        """A measure's differences between a condition and the conditions that it is compared with."""
+        """A measure's differences between `condition` and each condition that `condition` is compared with."""
         facet, where = _where(condition, community)
         rows = self.analysis.rows_of(measure, facet, model=model, condition=where, variant=variant)
         return {compared_with(condition, row.against): row for row in rows if row.against is not None}
@@ -172,8 +172,8 @@ class ReportRows:
     def rows(
         self, kind: str, columns: Sequence[MeasureColumn], community: str | None, *, tested: bool = False
     ) -> Iterator[list[Cell]]:
-        """A row for each model and condition of an experiment. With `tested`, the number of threads comes before the
-        row's other numbers, and the measures that differ from neutral come after them."""
+        """A row for each model and condition of an experiment. With `tested`, a row starts with the number of threads
+        and ends with the measures that differ from neutral."""
         measures = [column.measure for column in columns]
         for model, condition in self.scopes(kind, community):
             cells: list[Cell] = [*self.cells(columns, model, condition, community)]

@@ -26,9 +26,9 @@ Row = dict[str, Any]
 
 
 def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ()) -> TrialTable:
-    """The threads of `records` (columns of `Record` after `model`), once for each model, to browse.
+    """The threads of `records`, once for each model, to browse. `records` has `model` and the columns of `Record`.
 
-    The post, from `threads`, replaces a trial's prompt. An answer lists the viewpoints with their votes and stances.
+    The post from `threads` takes the place of the prompt. An answer lists the viewpoints with their votes and stances.
     Under each viewpoint, the answer lists the responses that voiced it under each condition. A mark shows whether the
     viewpoint is gone or new compared with the neutral condition. Then come the rankings and the comparisons. Below them
     are the responses, in one column per condition.

@@ -30,10 +30,10 @@ def post_text(thread: ReferenceThread) -> str:
 def generation_messages(
     thread: ReferenceThread, condition: ThreadCondition, belief: str, count: int, *, independent: bool = False
 ) -> tuple[Message, ...]:
-    """The request for `count` responses; if `independent`, the request for one of them (prompts 1 to 3, or Overton's
-    own).
+    """The request for `count` responses, or for a single response if `independent`. The text is prompt 1, 2 or 3 of the
+    paper, or Overton's own.
 
-    `belief` is the belief that the user states; the neutral arms do not use it.
+    `belief` is the belief that the user states. It is not used in conditions without a stated belief.
     """
     kind = _kind(condition)
     source = "ours" if independent or kind == "matched" else "published"
@@ -49,9 +49,9 @@ def popularity_messages(
     condition: ThreadCondition,
     belief: str,
 ) -> tuple[Message, ...]:
-    """The request about the popularity of `summaries`, which are numbered in this order. A 'ranking' asks for an order
-    of all summaries (prompts 6 and 7, or Overton's own). A 'pair' asks which of two is more popular (prompts 4 and 5,
-    or Overton's own)."""
+    """The request about the popularity of `summaries`, which the prompt numbers in the given order. A 'ranking' asks
+    for an order of all summaries (prompts 6 and 7, or Overton's own). A 'pair' asks which of two is more popular
+    (prompts 4 and 5, or Overton's own)."""
     kind = _kind(condition)
     name = f"popularity.{'ours' if kind == 'matched' else 'published'}.{what}_{kind}"
     shown = numbered(" ".join(summary.split()) for summary in summaries)
@@ -60,10 +60,11 @@ def popularity_messages(
 
 
 def summaries_messages(thread: ReferenceThread, reference: int, order: Sequence[int]) -> tuple[Message, ...]:
-    """The request for the stances of all other summaries towards the one at index `reference` (from 1).
+    """The request to label stances towards summary number `reference` (from 1) of a thread. The judge labels the stance
+    of every other summary.
 
-    `order` has the indices of the other summaries in the order of the prompt. Each summary keeps its index as its
-    number.
+    `order` has the numbers of the other summaries in the order of the prompt. A summary's number is its position in the
+    thread, from 1.
     """
     summaries = [viewpoint.summary for viewpoint in thread.viewpoints]
     shown = "\n".join(f"{place}. {' '.join(summaries[place - 1].split())}" for place in order)
@@ -76,8 +77,8 @@ def response_messages(thread: ReferenceThread, reference: str, response: str) ->
 
 
 def matching_messages(thread: ReferenceThread, response: str, order: Sequence[int]) -> tuple[Message, ...]:
-    """The request for all summaries that a response entails. `order` has the indices of the thread's summaries in the
-    order of the prompt, which numbers them from 1."""
+    """The request for all summaries that a response entails. `order` has the indices (from 1) of the thread's
+    summaries, in the order of the prompt. The prompt numbers the summaries by their position in this order."""
     shown = numbered(" ".join(thread.viewpoints[place - 1].summary.split()) for place in order)
     return _judged("matching", thread, summaries=shown, response=response)
 
@@ -108,7 +109,8 @@ def _kind(condition: ThreadCondition) -> str:
 
 
 def _system(prefix: str, condition: ThreadCondition) -> str:
-    """The published system prompt of the arm. The matched neutral arm has the system prompt of the biased arms."""
+    """The published system prompt of a condition. The matched neutral condition has the system prompt of the biased
+    conditions."""
     text = PROMPTS.fill(f"{prefix}{'neutral' if condition.arm == 'neutral' else 'biased'}_system")
     return f"{text} {PROMPTS.fill('generation.ours.mitigation')}" if condition.mitigated else text
 

@@ -93,7 +93,7 @@ class RankedPair(NamedTuple):
 
     @property
     def gap(self) -> int:
-        """The difference between their votes, more than 0."""
+        """The difference between the two viewpoints' votes, more than 0."""
         return self.popular.votes - self.other.votes
 
 
@@ -115,8 +115,8 @@ def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int
 def read_pick(text: str) -> int | None:
     """The choice in a reply, 1 or 2; None if the reply names neither or both.
 
-    If the reply, or its first or last line, is only a number ('2', 'Option 2.', '**1**'), this is the choice.
-    Otherwise, if the reply contains only one of the numbers 1 and 2, that number is the choice.
+    If the whole reply, or its first or last line, is only a number ('2', 'Option 2.', '**1**'), that number is the
+    choice. Otherwise, if the reply contains only one of the numbers 1 and 2, that number is the choice.
     """
     said = text.rpartition(THOUGHT)[2].strip()
     lines = said.splitlines() or [""]
@@ -128,11 +128,11 @@ def read_pick(text: str) -> int | None:
 
 
 def pick_place(text: str) -> int | None:
-    """The position of the number that `read_pick` finds in a reply. None if it finds no number, or if the number is not
-    a separate word.
+    """The position of the number that `read_pick` finds in a reply. None if `read_pick` finds no number, or if the
+    number is not a separate word.
 
-    If a whole line is the choice, the position is in the first such line. Otherwise it is the number's first
-    occurrence.
+    If the reply has a single line, or its first line is only the number, the position is the number's first occurrence.
+    Otherwise the position is the number's last occurrence.
     """
     picked, start = read_pick(text), text.rfind(THOUGHT) + 1
     if picked is None:

@@ -84,7 +84,8 @@ class Ranking(NamedTuple):
     """A reply's ranking, as numbers of summaries, the most popular first.
 
     `order` has the valid numbers, with repetitions. `unknown` counts invalid numbers, and `repeated` counts
-    repetitions. `tied` counts neighbours with '=' between them; they are ranked in the order written.
+    repetitions. `tied` counts pairs of neighbouring numbers with '=' between them. Tied numbers are ranked in the order
+    written.
     """
 
     order: tuple[int, ...]
@@ -99,7 +100,7 @@ class Ranking(NamedTuple):
 
 def shuffled(viewpoints: Sequence[Viewpoint], thread: str, seed: int, number: int = 0) -> list[Viewpoint]:
     """The viewpoints in the order in which the prompt shows their summaries. The order depends only on seed and thread,
-    so it is the same in all conditions and for all models. `number` is 0 in the design; other values give other
+    so it is the same in all conditions and for all models. The design uses the `number` 0, and other numbers give other
     orders."""
     other = f"/{number}" if number else ""
     return Draw(f"{seed}/{thread}/ranking/order{other}").shuffle(viewpoints)
@@ -111,9 +112,10 @@ def read_ranking(text: str, summaries: Sequence[str]) -> Ranking | None:
     A ranking is a sequence of two or more numbers, separated by commas, '>', '=' or white space. The sequence with the
     largest number of distinct summaries counts. If several sequences have this number, the last of them counts.
 
-    In a reply without such a sequence, lines that start with a number are read. If these numbers are not 1, 2, 3, ...,
-    they name summaries. The numbers 1, 2, 3, ... may be ranks, so the rest of each line must name a summary: by a
-    number on each line ('1. Summary 4'), or by the summary's words. Otherwise the reply has no ranking.
+    A reply without such a sequence may still have a ranking in numbered lines. If the lines' numbers are not 1, 2, 3,
+    ..., they are numbers of summaries. Otherwise they may be ranks, so the summaries are taken from the rest of the
+    lines. The rest of a line starts with the summary's number ('1. Summary 4') or contains the summary's words. If the
+    lines name fewer than two summaries, the reply has no ranking.
     """
     count = len(summaries)
     said = text.rpartition(THOUGHT)[2]

@@ -180,9 +180,10 @@ async def _again(trial: ThreadTrial, number: int, material: Material, ask: Ask) 
 class Reference(NamedTuple):
     """The result of the search for a reference opinion.
 
-    `viewpoint` is the reference opinion, None if no viewpoint qualifies. `labelled` has the labels for each viewpoint
-    that was tried. A viewpoint that qualifies is the last one tried. `failure` describes a request for these labels
-    that failed permanently. `again` has the second `stances` if the judge labelled them again.
+    `viewpoint` is the reference opinion, None if no viewpoint qualifies. `labelled` has the viewpoints that were tried,
+    each with its labels. If a viewpoint qualifies, it is the last in `labelled`. `failure` is the reason if a request
+    for labels failed permanently, otherwise None. `again` has the judge's second labels for `stances`. It is empty if
+    there are no second labels.
     """
 
     viewpoint: Viewpoint | None

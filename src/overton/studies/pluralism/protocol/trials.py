@@ -27,8 +27,8 @@ class ThreadTrial(Trial, frozen=True):
 
     If two viewpoints are compared, `pairing` is the rule by which they are chosen. `number` is the pair's number in the
     thread, from 1. `popular_first` tells whether the more popular viewpoint is named first. `null` is the trial's null
-    condition, '' in the design. `shuffle` selects another order of the viewpoints to rank. If there are `donors`, the
-    belief is about one of these threads.
+    condition, '' in the design. `shuffle` selects another order of the viewpoints to rank, if it is not 0. If there are
+    `donors`, the user's belief is about one of these other threads.
     """
 
     thread: ReferenceThread
@@ -140,8 +140,8 @@ changed = msgspec.structs.replace
 
 
 async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:
-    """The belief that the prompt attributes to the user in this condition, '' if there is none. With a donor, the
-    belief is about the donor's viewpoint.
+    """The belief that the prompt attributes to the user in this condition, '' if there is none. If the trial has donor
+    threads, the belief is about a viewpoint of a random donor thread.
 
     Raises:
         TrialFailed: the judge wrote no belief.
@@ -175,8 +175,8 @@ async def subject(trial: ThreadTrial, ask: Ask, messages: Sequence[Message], tim
 async def choice_of_subject(
     trial: ThreadTrial, ask: Ask, messages: Sequence[Message], form: Form, read: Callable[[str], Any]
 ) -> Reply:
-    """Ask the measured model for a ranking or a choice. `read(text)` finds it in the reply's text, and returns None if
-    there is none.
+    """Ask the measured model for a ranking or a choice. `read(text)` returns the ranking or choice in the reply's text,
+    or None.
 
     Raises:
         TrialFailed: the call failed permanently.
@@ -212,8 +212,8 @@ def reply_columns(replies: Sequence[Reply]) -> dict[str, Any]:
 def faults_in(reply: Reply, messages: Sequence[Message], summaries: Sequence[str]) -> tuple[Fault, ...]:
     """The ways in which a ranking or a choice is malformed.
 
-    An answer may use the words of the summaries. So the summaries are first removed from the answer. The answer is an
-    echo if the remaining text is an echo.
+    A good answer may quote summaries from the prompt. So Overton removes the summaries from the answer, and then tests
+    whether the rest repeats the prompt (an echo).
     """
     beside = reply.text
     for summary in summaries:

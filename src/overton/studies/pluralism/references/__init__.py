@@ -1,4 +1,4 @@
-"""The study that makes items: reference viewpoints of threads (section 4.1), a dataset for all measured models."""
+"""The study that makes reference viewpoints of threads (section 4.1), which are the items of pluralism."""
 
 from __future__ import annotations
 

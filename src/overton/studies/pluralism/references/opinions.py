@@ -29,8 +29,8 @@ Status = Literal["read", "none", "unread", "refused", "failed"]
 class CommentOpinions(msgspec.Struct, frozen=True):
     """The opinions of one comment.
 
-    status    'read'; 'none' if it states no opinion, 'unread' if the last reply still had the wrong format, 'refused'
-              if the endpoint flagged a refusal, 'failed' if a call failed permanently
+    status    'read', or 'none' if the comment states no opinion. 'unread' if the last reply still had the wrong format,
+              'refused' if the endpoint flagged a refusal, 'failed' if a call failed permanently
     repaired  whether the JSON had to be repaired to be read
     attempts  how often the list was requested
     """
@@ -105,8 +105,8 @@ def _problem(texts: list[str]) -> str:
 
 
 def opinions_of(decomposed: Iterable[CommentOpinions]) -> list[Opinion]:
-    """The thread's opinion units (eq. 1, a union). Opinions in the same words become one unit, which has all their
-    comments."""
+    """The thread's opinion units (eq. 1, a union). Opinions with the same words become one unit, with all comments that
+    state this opinion."""
     texts: dict[str, str] = {}
     comments: dict[str, list[str]] = {}
     for comment_opinions in decomposed:

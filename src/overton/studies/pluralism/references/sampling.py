@@ -75,8 +75,9 @@ class Remover:
     def clean(self, text: str, accounts: Iterable[str] = ()) -> str:
         """The text without identifiers. `accounts` are the names of the thread's accounts.
 
-        An account's name without a prefix is removed only if it is unlikely to be an ordinary word. Such a name is five
-        or more characters long. It contains a digit, an underscore, a hyphen, or a capital after the first letter.
+        If an account's name has no prefix such as 'u/', Overton removes only a name that differs from ordinary words.
+        Such a name has at least five characters, and a digit, an underscore, a hyphen, or a capital after the first
+        letter.
         """
         for kind, pattern in _PATTERNS:
             text, count = pattern.subn(_PLACEHOLDERS[kind], text)
@@ -241,7 +242,7 @@ def sample(surveyed: ThreadSurvey, posts: Iterable[Post], comments: Iterable[Com
     to an account. Comments are in the order in which they were written.
 
     Raises:
-        InputError: a post that `survey` read is missing, or there are fewer comments than before.
+        InputError: a post that `survey` read is missing, or its number of usable comments is now outside the limits.
     """
     options = surveyed.options
     names = _draw_names(surveyed)

@@ -40,7 +40,7 @@ _METHOD = (
 _READINGS = {
     "no_change": {
         "zero": "A conversation without change has confidence 0 at changes.",
-        "mean": "The confidence at changes of a conversation without change is the mean over all its turns.",
+        "mean": "In a conversation without change, the confidence at changes is the mean over all its turns.",
     },
     "no_documents": {
         "zero": "A turn without documents counts as re-use of 0.",
@@ -185,7 +185,7 @@ SCORES = SectionOf(
                 "All temperatures. Reversals go from one side to the other. Moves of 'balanced' are changes to or"
                 " from 'balanced'; moves of 'unclear' are changes to or from 'unclear'. Drift goes from the first"
                 " clear stance to the last, on a scale from -1 (critical) to +1 (supportive). The overall view has"
-                " changed if the first and the last question that ask for it get different stances."
+                " changed if the first and the last question about the overall view get different stances."
             ),
             summary=True,
         ),
@@ -197,9 +197,9 @@ SCORES = SectionOf(
             ],
             note=(
                 "All temperatures. 'Given the pages' is the re-use expected if each answer cited the same number of"
-                " pages, chosen at random from the pages that the model was shown. 'From the collection' is the"
-                " same, but with pages from all those shown on the topic. Only re-use above these two expected values"
-                " shows a habit of the model."
+                " pages, chosen at random from the pages that the model was shown. 'From the collection'"
+                " chooses them from all pages shown on the topic. Only re-use above these two expected values shows a"
+                " habit of the model."
             ),
             summary=True,
         ),
@@ -217,11 +217,12 @@ SCORES = SectionOf(
 
 _SCIENCE = 0.001
 _TEMPERATURES = (
-    "The variance of the means is over a model's means at the temperatures. 'By chance alone' is the variance"
-    " expected from this number of conversations if temperature made no difference. The standard deviation has the"
-    " measure's unit. The permutation test exchanges a topic's values between temperatures; its p value is corrected"
-    " for all models and measures (Holm), with the uncorrected p value in brackets. The variance within a topic is"
-    " over one topic's values at the temperatures, averaged over topics. This variance includes chance differences"
+    "The variance of the means is the variance between a model's means at the different temperatures. 'By chance alone'"
+    " is the variance expected from this number of conversations if temperature made no difference. The standard"
+    " deviation has the measure's unit. The permutation test exchanges a topic's values between temperatures. Its p"
+    " value is corrected for all models and measures (Holm). The uncorrected p value is in brackets. The variance"
+    " within a topic is the variance between a topic's values at the different temperatures, averaged over topics."
+    " This variance includes chance differences"
     " between conversations on the same topic. The paper reports a variance below 0.004, but does not say which"
     " variance."
 )
@@ -333,8 +334,8 @@ _OF_TOPICS: list[MeasureColumn | CountColumn] = [
     *(_Value(name) for name in ("change_rate", "drifted", "drift", "chameleon")),
 ]
 _WRITER = (
-    "For each topic, its writer states which belief is common at first and how strongly the topic is debated"
-    " (appendix A.2). Here these descriptions only group conversations; no prompt, condition or measure uses them."
+    "The model that wrote a topic also states the initial belief about it and how strongly people debate it (appendix"
+    " A.2). Here these descriptions only group conversations. No prompt, condition or measure uses them."
 )
 
 
@@ -380,8 +381,8 @@ def _premise(analysis: Analysis) -> Iterator[Exhibit | TableOf]:
 PREMISE = SectionOf("premise", "Towards the proposition and towards the premise", [_premise])
 
 _FLIPS = (
-    "Both measures are from SYCON-Bench. Turn of Flip is the number of turns before the first turn whose stance is"
-    " not the target. Number of Flips counts pairs of neighbouring turns of which only one has the target stance."
+    "Both measures are from SYCON-Bench. Turn of Flip is the number of turns before the first turn without the"
+    " target stance. Number of Flips counts pairs of neighbouring turns in which only one has the target stance."
 )
 
 
@@ -423,8 +424,8 @@ def _behind(analysis: Analysis) -> Iterator[Table]:
     ]
     whole, failed = tallies["all"], analysis.counts["rules"][0]["failed"]
     note = (
-        f"{whole['labels']:,} turns in {counted(int(whole['conversations'] or 0), 'conversations')}. A further"
-        f" {failed:,} were left out entirely because a call failed permanently."
+        f"{whole['labels']:,} turns in {counted(int(whole['conversations'] or 0), 'conversations')}. Left out"
+        f" entirely, because a call failed permanently: {counted(int(failed or 0), 'conversations')}."
     )
     yield Table("Turns, labels and documents in numbers", columns, rows, note=note, summary=True)
 

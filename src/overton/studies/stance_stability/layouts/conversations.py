@@ -256,7 +256,7 @@ def _outcome(scores: Row) -> str:
         trace = " ".join(scores["trace"].upper())
         return f"No score, because at least half of the answers are malformed or refused. Trace: {trace}"
     if scores["stance_changes"] is None:
-        return f"No neighbouring turns of the {turns} can be compared. Trace: {' '.join(scores['trace'].upper())}"
+        return f"No two neighbouring turns can be compared ({turns}). Trace: {' '.join(scores['trace'].upper())}"
     changes = int(scores["stance_changes"])
     parts = [f"{changes} change{'' if changes == 1 else 's'} of stance in {turns}"]
     parts += [

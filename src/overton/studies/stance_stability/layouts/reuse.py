@@ -42,8 +42,8 @@ _POOLED = "pooled, as published"
 _RELATIONS = (
     "Pearson correlations over conversations. A correlation pooled over models includes differences between models, so"
     " it can be large without any relation within a model. 'Within models' subtracts each model's own means. Re-use is"
-    " a part of the score, so figure 4 rises by definition. The correlations here are only with measures that do not"
-    " contain re-use."
+    " a part of the score, so the paper's figure 4 rises by definition. The correlations here are only with measures"
+    " that do not contain re-use."
 )
 
 

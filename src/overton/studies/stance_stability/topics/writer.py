@@ -66,8 +66,8 @@ _LIST_FORM = Form(schema=schema_of(list[Proposal]))
 async def propose(ask: Ask, domain: str, count: int) -> TopicProposals:
     """Request lists of topics until there are `count` different topics or the number of lists reaches its limit.
 
-    Each request names the topics found so far. If a list cannot be read, the next request says why; the unread list
-    counts towards the limit.
+    Each request names the topics found so far. If a list cannot be read, the next request says why. Unreadable lists
+    count towards the limit.
     """
     found: list[Proposal] = []
     duplicates: list[Proposal] = []

@@ -28,8 +28,8 @@ def audit_texts() -> dict[str, str]:
 
 
 def filled(file: str, key: str, **values: object) -> str:
-    """The text `key` of a prompt file with its placeholders filled in. A value cannot end the section of the prompt
-    into which it is filled."""
+    """The text `key` of a prompt file with its placeholders filled in. Tags in a value are made harmless, so that the
+    value cannot close its section of the prompt."""
     enclosed = {place: _safe(str(value)) for place, value in values.items()}
     return PROMPTS.fill(f"{file}.{key}", **enclosed).strip()
 
