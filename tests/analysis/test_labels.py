@@ -104,7 +104,7 @@ def test_labels_are_in_analysis_schema_report_and_summary(folder: Path) -> None:
     assert outcome.summary()[0].title == "Human labels"
     page = overton.report([run]).read_text("utf-8")
     assert ALONE not in page
-    assert "People labelled 120 of the judged units (stance) and gave the judge&#39;s label to 100.0%" in page
+    assert "People labelled 120 of the judged units (stance) and agreed with the judge on 100.0%" in page
 
 
 def test_later_labels_join_those_that_the_run_keeps(folder: Path) -> None:

@@ -313,9 +313,7 @@ def test_a_judge_that_is_asked_about_the_topic_needs_no_remark(prompts: str) -> 
 
 
 def test_known_problems_of_the_published_judge_prompt_are_reported_before_any_call(tmp_path: Path) -> None:
-    with pytest.warns(
-        Notice, match=r"each question's premise.*does not ask for certainty, so there is no Chameleon"
-    ) as told:
+    with pytest.warns(Notice, match=r"each question's premise.*gives no certainty, so there is no Chameleon") as told:
         overton.plan("stance-stability", **PLANNED, turns=1, judge_prompts="published")
     assert told[0].filename == __file__
     out = tmp_path / "taken"

@@ -120,7 +120,7 @@ def test_bad_input_ends_with_2_says_what_is_wrong_and_makes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("limits", "hint"), [(("0.0001", "900"), "--max-cost MORE"), (("900", "20"), "--max-calls MORE")]
+    ("limits", "hint"), [(("0.0001", "900"), "--max-cost TOTAL"), (("900", "20"), "--max-calls TOTAL")]
 )
 def test_where_both_limits_are_set_the_hint_is_for_the_one_that_stopped_the_run(
     overton: Overton, issues: str, limits: tuple[str, str], hint: str
@@ -138,7 +138,7 @@ def test_a_run_stopped_by_a_limit_ends_with_4_reports_whole_issues_and_resumes(
     stopped = overton("run", "open-mindedness", *words, "--max-calls", "100")
     assert stopped.returncode == 4, stopped.stderr
     assert "limit of 100 calls" in stopped.stderr
-    assert "overton resume run --max-calls MORE" in stopped.stderr
+    assert "overton resume run --max-calls TOTAL" in stopped.stderr
     whole = pl.read_parquet(tmp_path / "run" / "records.parquet")
     assert whole.group_by("issue").len()["len"].to_list() == [66]
     assert overton("resume", "run").returncode == 4

@@ -130,7 +130,7 @@ def test_a_sheet_is_drawn_and_read_back_into_the_report(run: Path, tmp_path: Pat
     assert (found["people"]["judge"]["same"]["plain"]["estimate"], found["people"]["asked"]) == (1.0, 6)
     assert overton("report", str(run)).exit_code == 0
     page = (run / "report.html").read_text()
-    assert "People labelled 6 of the judged units (stance) and gave the judge&#39;s label to 100%" in page
+    assert "People labelled 6 of the judged units (stance) and agreed with the judge on 100%" in page
     assert "There are too few human labels of stance (6) to correct numbers" in page
 
 

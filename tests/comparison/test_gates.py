@@ -190,6 +190,20 @@ def test_the_user_decides_whether_undecided_passes(
     assert command_line(*words, folder=tmp_path).returncode == (0 if passes else 6)
 
 
+def test_an_undecided_check_names_the_items_that_would_decide(desk: Path, tmp_path: Path, command_line: Any) -> None:
+    own = overton.compare(desk / "old", desk / "new").row(SCORE).difference.own
+    path = config(tmp_path, guard((own.value + own.high) / 2, "higher"))
+    made = overton.gate(desk / "old", desk / "new", path)
+    (check,) = made.checks
+    assert (check.outcome, check.unit) == ("undecided", "issues")
+    assert made.to_json()["checks"][0]["more_items"] == check.more_items
+    said = f"about {check.more_items} more issues like these would decide."
+    assert said in gate.markdown(made)
+    assert said in (suite(gate.junit(made))[0].findtext("failure") or "")
+    words = ["gate", str(desk / "old"), str(desk / "new"), "--config", str(path)]
+    assert said in " ".join(command_line(*words, folder=tmp_path).stdout.split())
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -112,7 +112,7 @@ def test_sentence_announces_corrected_numbers_without_intervals(tmp_path: Path) 
     sheet, key = overton.judge.sample(run, tmp_path / "sheet.csv", size=30)
     use = use_of_labels(run, key)
     assert SHARES in use.beside
-    assert "without intervals (too few labels (30; 50 are needed))" in next(describe_use(use))
+    assert "but without intervals: too few labels (30; 50 are needed)" in next(describe_use(use))
     fill(sheet)
     overton.judge.agreement(sheet, run=run)
     shares = measure_run("stance-stability", run).document()["labels"]["stance"]["shares"]

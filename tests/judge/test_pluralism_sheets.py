@@ -64,7 +64,7 @@ def test_the_report_shows_agreement(run: overton.Run, tmp_path: Path) -> None:
     assert found.people.judge.by_label["match"].value < 1.0
     assert found.people.judge.leniency["match"].value == 1.0
     page = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
-    assert "People labelled 40 of the judged units (match) and gave the judge&#39;s label to" in page
+    assert "People labelled 40 of the judged units (match) and agreed with the judge on" in page
 
 
 def test_stances_are_checked_on_a_sheet_of_their_own(run: overton.Run, tmp_path: Path) -> None:

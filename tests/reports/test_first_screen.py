@@ -66,7 +66,7 @@ def test_a_run_that_stopped_says_what_is_missing_and_how_to_resume(tmp_path: Pat
     run = asked(tmp_path / "run", "m", max_calls=150)
     assert "2 of 5 issues, incomplete" in made(run).heading
     assert missing_items(run) == "3 of 5 issues for m"
-    assert made(run).further["Next"] == f"overton resume {run.path} --max-calls MORE"
+    assert made(run).further["Next"] == f"overton resume {run.path} --max-calls TOTAL"
 
 
 def test_the_screen_of_twelve_models_keeps_its_limit(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_stopped_run_first_names_missing_trials_and_how_to_resume(tmp_path: Pa
     run = asked(tmp_path / "run", max_calls=150)
     first = opened(run).cautions[0]
     assert "3 are missing for m" in first
-    assert f"overton resume {run.path} --max-calls MORE" in first
+    assert f"overton resume {run.path} --max-calls TOTAL" in first
 
 
 def test_a_run_of_a_simulated_judge_supports_no_conclusion_and_says_what_to_do(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_a_server_that_is_down_is_given_up_and_the_run_goes_on_later(runs: Any, 
     endpoint.stop()
     manifest = runs.start()
     assert manifest.status == "stopped"
-    assert "takes it to be down" in manifest.stopped
+    assert "probably down" in manifest.stopped
     endpoint.start()
     assert runs.resume(retry_failed=True).status == "finished"
     assert runs.manifest().spent.failed == 0

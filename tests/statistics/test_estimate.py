@@ -32,6 +32,23 @@ def test_a_limit_at_the_end_of_the_range_is_undetermined_unless_the_value_lies_t
     assert Estimate(value, low, high, 12, "by hand", within=within).undetermined == undetermined
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "above", "below"),
+    [
+        (0.02, 0.3, True, False),
+        (-0.3, -0.02, False, True),
+        (-0.1, 0.1, False, False),
+        (0.0, 0.1, False, False),
+        (2.8e-17, 0.1, False, False),  # 0, but for the order in which proportions were added
+        (-0.1, -2.8e-17, False, False),
+        (nan, nan, False, False),
+    ],
+)
+def test_intervals_exclude_zero_by_more_than_rounding_errors(low: float, high: float, above: bool, below: bool) -> None:
+    found = Estimate(0.05, low, high, 12, "by hand")
+    assert (found.lies_above(), found.lies_below()) == (above, below)
+
+
 def test_nothing_is_undetermined_where_nothing_is_computed() -> None:
     assert not_computed("no answers").undetermined == ()
 

@@ -219,7 +219,7 @@ def test_a_simulated_answerer_says_when_it_cannot_follow_texts() -> None:
     made = with_texts(STUDY, {"system.published.overview": "{{ agent }}{{ others }}"})
     agent = made.simulate([], "deliberator", {})
     request = Request((system("1one other agent"), user("A dilemma")), Settings(), seed=1)
-    with pytest.raises(RejectedError, match="not their replacements in this run"):
+    with pytest.raises(RejectedError, match="not this run's replacements"):
         run_to_end(agent.answer(request))
     assert agent.name == "simulated/deliberator"
 

@@ -387,7 +387,7 @@ def gate(
         for difference in made.comparison.differing:
             results().print(f"Note: {difference.base} and {difference.candidate}: {difference.said}.")
         for check in made.checks:
-            results().print(f"{gate.check_line(check)}.")
+            results().print(gate.check_line(check))
         results().print(f"Gate: {made.outcome}{'' if made.passes else ', does not pass'}.")
     if junit is not None:
         write_atomic(junit, [gate.junit(made)])

@@ -140,6 +140,9 @@ def show_state(run: Run) -> Exit:
         if manifest.unread:
             _say_how_to_go_on(run)
         resume = resume_command(run)
+        if manifest.unread:
+            anyway = command("resume", run.path, "--anyway")
+            resume += f" (checks the next replies first), or without this check: {anyway}"
         if run.manifest.precision is None or missing:
             say(f"Left out, because they are incomplete: {missing_items(run)}. Resume with: {resume}")
         else:
@@ -172,10 +175,7 @@ def _say_how_to_go_on(run: Run) -> None:
     if any(counts[name].of > 1 for name in run.manifest.unread):  # skip judges tested only on a control text
         which = ("--unread",) if run.study.kind == "asks" else ("--sample", 10)
         say(f"To see them: {command('show', run.path, *which)}")
-    say(
-        "These replies stay in the run. Once the model's replies can be read, start a new run or resume this run."
-        f" Resuming checks the next replies first: {command('resume', run.path)}"
-    )
+    say("These replies stay in the run. Once the model's replies can be read, start a new run or resume this run.")
 
 
 def _has_missing_items(run: Run) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree
@@ -26,8 +26,10 @@ from overton.comparison.sources import (
 from overton.errors import InputError, Problem, Unreadable, suggestion
 from overton.files.atomic import write_atomic
 from overton.statistics import Estimate
+from overton.statistics.comparison import items_to_pass
 from overton.studies.contributions import Contribution
 from overton.studies.document import SCHEMA, interval_of, number_of, plain
+from overton.studies.findings import counted
 from overton.studies.measures import Measure
 from overton.studies.numbers import sentence
 from overton.studies.options import option_place
@@ -125,11 +127,18 @@ class GateGuards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one guard for one pair."""
+    """The result of one guard for one pair.
+
+    `more_items` is the number of further items that would decide an undecided check with a probability of 80%, if the
+    true difference equals the observed one. It is None if the check is decided or the number is unknown. `unit` names
+    the items ('issues').
+    """
 
     guard: GuardedMeasure
     row: ComparisonRow
     outcome: GateOutcome
+    more_items: int | None
+    unit: str
 
 
 @dataclass(frozen=True)
@@ -160,6 +169,7 @@ class Gate:
                 "base": check.row.base,
                 "candidate": check.row.candidate,
                 "outcome": check.outcome,
+                "more_items": check.more_items,
                 "difference": number_of(check.row.difference.own),
             }
             for check in self.checks
@@ -276,7 +286,7 @@ def gate(base: str | Path, candidate: str | Path, config: str | Path, *, althoug
     ]:
         raise InputError(refused)
     checks = [
-        Check(guard, row, _outcome(row, guard))
+        _check(row, guard, made.unit)
         for guard in chosen.guard
         for row in made.rows
         if row.measure.name == guard.measure
@@ -339,6 +349,16 @@ def _unknown_keys(table: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{place}{key}: no such key{suggestion(key, known)}" for key in found if key not in known)
 
 
+def _check(row: ComparisonRow, guard: GuardedMeasure, unit: str) -> Check:
+    outcome, items = _outcome(row, guard), row.difference.own.n
+    if outcome != "undecided":
+        return Check(guard, row, outcome, None, unit)
+    lowest = -inf if guard.direction == "higher" else -guard.margin
+    highest = inf if guard.direction == "lower" else guard.margin
+    total = items_to_pass(row.difference, lowest, highest, items)
+    return Check(guard, row, outcome, None if total is None else total - items, unit)
+
+
 def _outcome(row: ComparisonRow, guard: GuardedMeasure) -> GateOutcome:
     own, inner, margin = row.difference.own, row.difference.equivalence, guard.margin
     if isnan(own.low):
@@ -347,19 +367,26 @@ def _outcome(row: ComparisonRow, guard: GuardedMeasure) -> GateOutcome:
     if (not falls or inner.low >= -margin) and (not rises or inner.high <= margin):
         return "within"
     found = [own, *([row.joint.own] if row.joint else [])]
-    gone = (falls and all(each.high < -margin for each in found)) or (
-        rises and all(each.low > margin for each in found)
+    gone = (falls and all(each.lies_below(-margin) for each in found)) or (
+        rises and all(each.lies_above(margin) for each in found)
     )
     return "beyond" if gone else "undecided"
 
 
+def _what_would_decide(check: Check) -> str:
+    if check.more_items is None:
+        return ""
+    more = counted(check.more_items, f"more {check.unit}")
+    return f" If the true difference equals the observed one, about {more} like these would decide."
+
+
 def check_line(check: Check) -> str:
-    """A check in one line."""
+    """A check in one line, with the number of items that would decide an undecided check."""
     row, measure = check.row, check.row.measure
     return (
         f"{measure.title}: {row.candidate} against {row.base} is {check.outcome} (margin {check.guard.margin:g},"
         f" guarded {'both ways' if check.guard.direction == 'both' else f'against {check.guard.direction}'}; difference"
-        f" {sentence(row.difference.own, measure.gap)})"
+        f" {sentence(row.difference.own, measure.gap)}).{_what_would_decide(check)}"
     )
 
 
@@ -411,6 +438,11 @@ def _markdown_lines(made: Gate) -> Iterator[str]:
             check.guard.direction,
         )
         yield "| " + " | ".join(map(_escape_cell, (*cells, check.outcome))) + " |"
+    undecided = [check for check in made.checks if check.more_items is not None]
+    if undecided:
+        yield ""
+    for check in undecided:
+        yield f"- {_escape_cell(f'{check.guard.measure}, {check.row.candidate}:{_what_would_decide(check)}')}"
 
 
 _MARKUP_ESCAPES: dict[str, str | int | None] = {mark: f"\\{mark}" for mark in "\\`*_[]<>|#!~"}

@@ -133,7 +133,7 @@ def describe_use(use: LabelUse) -> Iterator[str]:
     beside = f"corrected numbers next to the judge's ({list_names(use.beside, _MOST_NAMES)})" if use.beside else ""
     if not use.corrected:
         shown = f", and {beside}" if beside else ""
-        without = f", without intervals ({use.without_interval})" if use.without_interval else ""
+        without = f", but without intervals: {use.without_interval}" if use.without_interval else ""
         yield f"{labels} will show how well the judge agrees with people{shown}{without}."
         yield _what_it_takes(use)
         return

@@ -1,5 +1,6 @@
-"""Probabilities of options, computed from an endpoint's token probabilities, at each place in a reply where an option
-occurs.
+"""Probabilities of a reply's options, computed from an endpoint's token probabilities.
+
+An option may occur several times in a reply. Its probability is computed for each occurrence.
 
 Endpoints seldom return the probabilities by which they sample. OpenAI, vLLM, Ollama and llama.cpp return the model's
 probabilities at temperature 1, before temperature and truncation. (vLLM does so by default, with `--logprobs-mode

@@ -147,10 +147,23 @@ def heading(run: Run, models: Sequence[str], seconds: float | None) -> str:
             _items_text(run, study.items.plural),
             _replies_text(manifest.spent.outcomes - manifest.spent.failed, seconds),
             f"{counted(manifest.spent.failed, 'calls')} failed" if manifest.spent.failed else "",
-            f"${manifest.spent.cost:,.2f}",
+            cost_of([run]),
             "stopped once precise" if manifest.precision is not None and run.finished else "",
         ]
     )
+
+
+def cost_of(runs: Sequence[Run]) -> str:
+    """The cost of runs in US dollars, without searches and pages. A lower bound if some model has no known price."""
+    cost = sum(run.manifest.spent.cost for run in runs)
+    priced = all(
+        entry.price is not None
+        for run in runs
+        for role, entries in run.manifest.models.items()
+        if role not in run.study.retrieval
+        for entry in entries
+    )
+    return f"${cost:,.2f}" if priced else f"at least ${cost:,.2f}" if cost else "cost unknown"
 
 
 def joined_heading(parts: Iterable[str]) -> str:
@@ -380,9 +393,7 @@ def resume_command(run: Run) -> str:
     reached = run.manifest.reached
     if run.manifest.batch_refused:
         return command("resume", run.path, "--retry-failed")
-    if run.manifest.unread:
-        return command("resume", run.path, "--anyway")
-    return command("resume", run.path, *((f"--max-{reached}", "MORE") if reached else ()))
+    return command("resume", run.path, *((f"--max-{reached}", "TOTAL") if reached else ()))
 
 
 def _further(run: Run, measured: Measured, said: Sequence[Finding]) -> dict[str, str]:

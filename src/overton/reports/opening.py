@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from overton.reports.first_screen import (
     cautions_on,
+    cost_of,
     count_replies,
     design_warnings,
     differences_in,
@@ -138,6 +139,6 @@ def _heading(runs: Sequence[Run], measured: Measured, source: str) -> str:
             named_models(models),
             counted(len(measured.results.items), measured.study.items.plural),
             count_replies(sum(each.outcomes - each.failed for each in spent)),
-            f"${sum(each.cost for each in spent):,.2f}",
+            cost_of(runs),
         ]
     )

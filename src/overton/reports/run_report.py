@@ -12,6 +12,7 @@ from overton.analysis.analyze import Measured, chosen_how, measure_table, measur
 from overton.analysis.results import is_weighted, measuring_of
 from overton.calls import Trial
 from overton.errors import InputError, Problem
+from overton.reports.first_screen import cost_of
 from overton.reports.opening import opening_of
 from overton.reports.run_comparison import MOST_COMPARED, RunComparison, compare_sources
 from overton.runs.dry_run import count_calls
@@ -291,7 +292,7 @@ def _report_facts(runs: Sequence[Run], results: Results, items: str) -> Iterator
     yield "Trials planned", f"{sum(run.manifest.trials for run in runs):,}"
     yield "Requests sent", f"{sum(spending.requests for spending in spent):,}"
     yield "Failed calls", f"{sum(spending.failed for spending in spent):,}"
-    yield "Cost", f"${sum(spending.cost for spending in spent):.2f}"
+    yield "Cost", cost_of(runs)
     yield "Started", ", ".join(sorted({run.manifest.created[:10] for run in runs}))
     yield "Seed", ", ".join(sorted({str(run.manifest.seed) for run in runs}))
     yield "Overton", ", ".join(sorted({run.manifest.overton for run in runs}))

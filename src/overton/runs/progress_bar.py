@@ -45,7 +45,7 @@ def detail(seen: Progress) -> str:
     """The progress of a session in a few words."""
     tally = seen.tally
     parts = [f"about {_duration(seen.left)} left"] if seen.left is not None and seen.done < seen.total else []
-    parts.append(f"{seen.in_flight} in flight (of {seen.admitted})")
+    parts.append(f"{seen.in_flight} of at most {seen.admitted} requests in flight")
     several = len(seen.fleets) > 1
     parts += [f"{name}: {state}" if several else state for name, state in seen.fleets.items()]
     if tally.batches:

@@ -270,9 +270,9 @@ def _verdict_alone(found: Gap, margin: float) -> Verdict:
     own, inner = found.own, found.equivalence
     if not isnan(inner.low) and -margin <= inner.low and inner.high <= margin:
         return "equivalent"
-    if not isnan(own.low) and own.low > 0:
+    if own.lies_above():
         return "higher"
-    return "lower" if not isnan(own.high) and own.high < 0 else "undecided"
+    return "lower" if own.lies_below() else "undecided"
 
 
 FEW = 30
@@ -364,6 +364,27 @@ def items_needed(found: Gap, margin: float, items: int) -> ItemsToDecide | None:
     return ItemsToDecide(max(ceil(items * factor), items + 1), verdict, wanted)
 
 
+def items_to_pass(found: Gap, lowest: float, highest: float, items: int) -> int | None:
+    """The number of similar items that decide with probability `POWER` whether a difference lies between `lowest` and
+    `highest`, if the true difference is the observed one. The limits may be infinite. The result is None if the number
+    cannot be computed or is impractical.
+
+    By normal theory, as in `items_needed`. Inside the limits, the interval for equivalence decides, and outside, the
+    usual interval.
+    """
+    value, error = found.own.value, found.own.error
+    if error is None or isnan(value) or not isfinite(error) or items < 2:
+        return None
+    above, below = value - lowest, highest - value
+    inside = min(above, below)
+    level = (found.equivalence if inside > 0 else found.own).level
+    # Halfway between two limits, each end may fail, so each gets half of the allowed failures.
+    power = (1 + POWER) / 2 if above == below else POWER
+    wanted = _error_to_detect(abs(inside), (1 + level) / 2, power)
+    factor = (error / wanted) ** 2 if wanted > 0 else inf
+    return max(ceil(items * factor), items + 1) if factor < _MOST_TIMES_ITEMS else None
+
+
 _MOST_TIMES_ITEMS = 1e6
 """Multiplying the number of items by this much is never practical. A plan must then change something else."""
 
@@ -390,8 +411,8 @@ def possible_ranks(names: Sequence[str], differences: Mapping[tuple[str, str], E
     above = dict.fromkeys(names, 0)
     below = dict.fromkeys(names, 0)
     for (first, second), difference in differences.items():
-        if difference.low > 0:
+        if difference.lies_above():
             above[first], below[second] = above[first] + 1, below[second] + 1
-        elif difference.high < 0:
+        elif difference.lies_below():
             above[second], below[first] = above[second] + 1, below[first] + 1
     return {name: PossibleRanks(1 + above[name], len(names) - below[name]) for name in names}

@@ -22,6 +22,9 @@ DIFFERENCE: Range = (-1.0, 1.0)
 FEWEST = 5
 """The minimum number of clusters for an interval. With fewer, no tested method covers the truth often enough."""
 
+_ROUNDING = 1e-9
+"""Sums of proportions that are exactly 0 may come out as 1e-17, and scores reach 100."""
+
 Ends = tuple[float | None, float | None]
 """The two ends of a range. None stands for an infinite end, because JSON has no infinity."""
 
@@ -61,6 +64,14 @@ class Estimate(msgspec.Struct, frozen=True):
             ("high", high is not None and self.high >= high != self.value),
         )
         return tuple(name for name, at_the_end in ends if at_the_end)
+
+    def lies_above(self, value: float = 0.0) -> bool:
+        """Whether the whole interval lies above `value`, by more than rounding errors. False without an interval."""
+        return self.low > value + _ROUNDING
+
+    def lies_below(self, value: float = 0.0) -> bool:
+        """Whether the whole interval lies below `value`, by more than rounding errors. False without an interval."""
+        return self.high < value - _ROUNDING
 
 
 class PreferredEstimate(Estimate, frozen=True):

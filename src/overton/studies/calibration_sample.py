@@ -32,8 +32,8 @@ Calibrate = Annotated[
 CalibrateEach = Annotated[
     int,
     Option(
-        "Number of answers that --calibrate samples at each of 20 or more random prompts. 0 spreads the answers"
-        " evenly over 5% of all prompts",
+        "Number of answers that --calibrate samples at each of 20 or more random prompts, or 0 to spread the"
+        " answers evenly over 5% of all prompts",
         least=0,
         unmentioned=0,
     ),

@@ -298,7 +298,7 @@ def _decide(candidate: CandidateFinding, many: int) -> Finding | None:
     level = max(1 - FAMILY / many, candidate.number.level)
     wide = widened(candidate.number, level, candidate.clusters - 1)
     if candidate.p is None:
-        above, below = wide.low > candidate.null, wide.high < candidate.null
+        above, below = wide.lies_above(candidate.null), wide.lies_below(candidate.null)
     else:
         passed = candidate.p * many <= FAMILY
         above, below = passed and wide.value > candidate.null, passed and wide.value < candidate.null
@@ -360,7 +360,7 @@ def evidence(finding: Finding) -> str:
     if finding.number is not None and not isnan(finding.number.low):
         value = brief_value(finding.number, finding.kind)
         level = percentage(finding.number.level)
-        parts.append(f"{value}, {level} interval {brief_interval(finding.number, finding.kind)}")
+        parts.append(f"estimate {value}, {level} interval {brief_interval(finding.number, finding.kind)}")
     if finding.p is not None:
         parts.append("p < 0.001" if finding.p < 0.001 else f"p = {finding.p:.3f}")
     return "; ".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from math import isnan, nan, sqrt
+from math import inf, isnan, nan, sqrt
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from overton.statistics.comparison import (
     equivalence_level,
     gap,
     items_needed,
+    items_to_pass,
     joint_differences,
     max_t_holds,
     number,
@@ -237,6 +238,25 @@ def test_items_that_decide_grow_with_the_square_of_the_error() -> None:
     assert one.verdict == "higher"
     assert one.items == int(np.ceil(20 * ((1.959964 + 0.841621) * 1.5 / 2) ** 2))
     assert twice.items == pytest.approx(4 * one.items, abs=4)
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "error", "items"),
+    [
+        (-1.0, inf, 1.5, 40),  # inside by 3: 20 (1.5 (1.959964 + 0.841621) / 3)^2 = 39.2
+        (-inf, 3.0, 1.5, 354),  # inside by 1: 353.2
+        (-inf, 1.0, 1.5, 354),  # outside by 1
+        (-0.5, 4.5, 1.5, 76),  # inside by 2.5 on both sides: 20 (1.5 (1.959964 + 1.281552) / 2.5)^2 = 75.7
+        (-3.0, 7.0, 1.5, 21),  # 18.9, and at least one more
+        (-inf, 2.0, 1.5, None),  # at the margin no number decides
+        (-inf, 3.0, None, None),
+    ],
+)
+def test_items_to_pass_follow_from_the_distance_to_the_margin(
+    lowest: float, highest: float, error: float | None, items: int | None
+) -> None:
+    found = Gap(estimate(2, -1, 5, error), estimate(2, -0.5, 4.5))
+    assert items_to_pass(found, lowest, highest, 20) == items
 
 
 def test_items_needed_returns_none_without_a_standard_error() -> None:

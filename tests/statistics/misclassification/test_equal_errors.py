@@ -93,14 +93,14 @@ def test_one_group_or_no_error_decides_nothing(names: list[str], wrong: list[int
     (found,) = equal_errors(readings(np.array(wrong, bool), np.arange(6)), {"model": names})
     assert isnan(found.p)
     assert not found.fails
-    assert "cannot be decided" in found.sentence(by_units=False)
+    assert "cannot show whether" in found.sentence(by_units=False)
 
 
 def test_a_result_says_what_follows_for_single_labels_and_for_whole_units() -> None:
     found = EqualErrors("model", {"a": 0.05, "b": 0.2}, {"a": 150, "b": 150}, 0.0005, 0.23)
     said = found.sentence(by_units=False)
     assert "depend on the model (a: 5% of 150 labels, b: 20% of 150 labels; p = 0.001)" in said
-    assert "does not correct differences between its groups" in said
+    assert "does not correct differences between these groups" in said
     assert "overton judge sample --whole" in said
     assert "take this into account" in found.sentence(by_units=True)
     unseen = EqualErrors("model", {"a": 0.05, "b": 0.1}, {"a": 25, "b": 25}, 0.4, 0.23)

@@ -144,4 +144,4 @@ def test_an_interval_of_refits_that_leaves_its_estimate_out_is_withheld():
     assert withhold_strange_limits(within) == within
     found = withhold_strange_limits(outside)
     assert (found.value, np.isnan(found.low), np.isnan(found.high)) == (0.53, True, True)
-    assert found.method.startswith("no interval: the refits of the published estimator stop after fewer steps")
+    assert found.method.startswith("no interval: the estimate lies outside the percentiles of its refits")

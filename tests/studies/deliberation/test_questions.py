@@ -253,7 +253,7 @@ def test_a_persons_answers_stand_with_the_judge_in_the_sections_on_values(run: o
     assert found.by_label["used"].value == 1
     assert found.by_label["not used"].value == 0
     report = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
-    assert "People labelled 20 of the judged units (value) and gave the judge&#39;s label to" in report
+    assert "People labelled 20 of the judged units (value) and agreed with the judge on" in report
 
 
 def test_checks_are_absent_without_a_judge_of_values(tmp_path: Path) -> None:

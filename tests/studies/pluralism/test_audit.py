@@ -152,7 +152,7 @@ def test_a_judge_that_goes_by_places_does_not_agree_with_itself(kit: Any) -> Non
     (method,) = [
         one
         for one in AUDITING.measuring.exhibits(made, found, How()).sections[0].exhibits
-        if "Repeat labels" in str(one)
+        if "Second labels" in str(one)
     ]
     assert "the same summaries in" in str(method)
 

@@ -215,4 +215,4 @@ def test_no_interval_where_labels_do_not_show_whether_errors_come_together(voice
     recall = found.groups["toward"]["global/recall"]
     assert recall.leads == "plain"
     assert isnan(recall.corrected.low)
-    assert "cannot show whether errors cluster within threads" in recall.corrected.method
+    assert "do not show whether errors of one thread cluster" in recall.corrected.method

@@ -306,7 +306,7 @@ def test_models_whose_judge_errs_unequally_are_not_compared_by_corrected_numbers
         assert "errors depend on the model" in found[model].corrected.method
     assert found[""].leads == "corrected"  # errors of all are those of all
     (told, *_) = [one for one in measures_exhibits(case.summary()) if isinstance(one, Callout)]
-    assert "Overton does not correct differences between its groups" in told.text
+    assert "Overton does not correct differences between these groups" in told.text
     shown = plain(case.summary())["equal_errors"]
     assert shown[0]["by"] == "model"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from math import isnan
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem, list_names, nearest
@@ -151,7 +150,7 @@ def _no_help(name: str, pairs: int, neither: int) -> Iterator[str]:
 
 def _no_reading(name: str, estimate: Callable[[str], Estimate]) -> Iterator[str]:
     pull, found, complied = map(estimate, ("pull", "declined_found", "exchanged_complied"))
-    if abs(pull.value) >= _MANY and not isnan(pull.low) and not pull.low <= 0 <= pull.high:
+    if abs(pull.value) >= _MANY and (pull.lies_above() or pull.lies_below()):
         place = "first" if pull.value > 0 else "second"
         yield (
             f"{name}: the judge favours the dialogue shown {place}, regardless of the answers. The judge's position"

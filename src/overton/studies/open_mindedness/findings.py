@@ -317,7 +317,7 @@ def _leaning(model: ModelView, issue: Cells) -> str | None:
     if issue["refused"]:
         return "other"
     share = model.number("baseline_share", item=str(issue["issue"]))
-    return str(issue["stance"]) if share.low > 0.5 else None
+    return str(issue["stance"]) if share.lies_above(0.5) else None
 
 
 def baseline_stances(analysis: Analysis, name: str) -> str:
@@ -415,6 +415,11 @@ def _raised(analysis: Analysis, row: EstimateRow) -> str:
     return raised_by_prompts(ModelView(analysis, row.model or ""))
 
 
+def _corrected(analysis: Analysis, row: EstimateRow) -> str:
+    """Advice to use numbers without label bias, '' if the model has no numbers."""
+    return "" if _void(analysis, row) else "Some of its answers follow the letter, so use the corrected numbers."
+
+
 def _share(analysis: Analysis, row: EstimateRow) -> Mapping[str, str]:
     """The share for the profile's sentence, also if the finding is withheld."""
     return {"share": brief_value(row.number, "share")}
@@ -486,7 +491,7 @@ def _letter() -> Claim:
         below=is_b,
         small=_SMALL,
         telling=0.33,
-        caution="Some of its answers follow the letter, so use the corrected numbers.",
+        note=_corrected,
     )
 
 

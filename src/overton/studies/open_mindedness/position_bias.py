@@ -172,7 +172,7 @@ def follows(found: LetterAndPosition | None) -> Literal["letter", "position"] | 
     if found is None:
         return None
     gap = found[2]
-    return "letter" if gap.low > 0 else "position" if gap.high < 0 else None
+    return "letter" if gap.lies_above() else "position" if gap.lies_below() else None
 
 
 def letter_or_position(
@@ -279,7 +279,7 @@ def following(cells: AnswerCounts, model: int, level: float) -> FollowedPull | N
         share = pull
         if pull.value < 0:
             share = msgspec.structs.replace(pull, value=-pull.value, low=-pull.high, high=-pull.low)
-        if share.low > MOST:
+        if share.lies_above(MOST):
             return FollowedPull(followed, _TOWARDS[followed][pull.value < 0], share)
     return None
 

@@ -329,7 +329,7 @@ class AnswerNumbers:
                     "model": arrays.name,
                     "issue": self.cells.issues[issue],
                     "condition": condition,
-                    "clear": shift.low > 0,
+                    "clear": shift.lies_above(),
                 }
                 for arrays in self.every
                 for issue, condition, shift in arrays.shifts_against
@@ -368,7 +368,7 @@ class AnswerNumbers:
             "flips_to_other": arrays.flips_to_other(),
             "counter_compared": len(arrays.counter_shifts),
             "counter_count": len(arrays.shifts_against),
-            "counter_clear": sum(shift.low > 0 for _, _, shift in arrays.counter_shifts),
+            "counter_clear": sum(shift.lies_above() for _, _, shift in arrays.counter_shifts),
             "follows": None if followed is None else followed.follows,
             "towards": None if followed is None else followed.towards,
             "why_withheld": arrays.withheld,

@@ -210,8 +210,8 @@ def lexical(summaries: Sequence[str], response: str) -> Places:
     words occur in the response.
 
     Words are compared without case, accents and common endings, and without function words. This function replays
-    stored runs with this kind of matching. New runs cannot use it, because a summary and its denial have the same
-    words.
+    stored runs with this kind of matching. New runs cannot use it, because without function words such as
+    'not', a summary and its denial look alike.
     """
     said = _words(response)
     shares = [(len(words & said) / len(words) if (words := _words(summary)) else 0.0) for summary in summaries]

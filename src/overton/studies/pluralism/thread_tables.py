@@ -73,10 +73,9 @@ def make_reference(read: MappedObject, notes: MappingNotes) -> MappedObject | No
     The viewpoints are taken from the table's list of viewpoints. Without such a list, they are the viewpoints to which
     opinions or comments are assigned.
 
-    Missing data about a viewpoint are derived from other data. Its comments are those that are assigned to it, or that
+    Missing data about a viewpoint are derived from other data. Its comments are the comments that are assigned to it or
     state one of its opinions. Its votes are the sum of its comments' votes. Its number of opinions is the number of
-    opinions and comments assigned to it. If nothing is assigned to the viewpoint, its number of opinions is the number
-    of its comments.
+    opinions and comments that the table assigns to it. If the table assigns none, its comments are counted instead.
     """
     comments = _comments(read, notes)
     opinions: Sequence[MappedObject] = read.get("opinions", ())

@@ -252,7 +252,8 @@ def _lacking(model: str, tally: Cells) -> Iterator[str]:
         if count >= least * turns
     ]
     if lacking:
-        yield f"{model}: of its {turns:,} turns, {', '.join(lacking)}. The measures are over the other turns."
+        used = "Each measure leaves out the turns that it cannot use."
+        yield f"{model}: of its {turns:,} turns, {', '.join(lacking)}. {used}"
     if tally["void"]:
         yield (
             f"{model}: {_some(tally['void'])} not scored, because at least half of the answers are empty, echoed,"

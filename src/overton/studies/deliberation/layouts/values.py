@@ -178,7 +178,7 @@ _OUTCOMES = {"similarity_with_consensus": "consensus", "similarity_without_conse
 
 
 def similarity(source: ReportSource) -> Section | None:
-    """The section on the similarity of two agents' values, by agreement and over the rounds."""
+    """The section on the similarity of two agents' values, with and without agreement and over the rounds."""
     if "values" in source.missing:
         return None
     names = source.names

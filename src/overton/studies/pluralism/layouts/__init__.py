@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import isnan
 from typing import Any
 
 from overton.studies.charts import Axis, difference_axis
@@ -99,10 +98,10 @@ def _asymmetry_callouts(view: ReportRows, biased: Sequence[str]) -> Iterator[Cal
     """Sentences on whether suppression or amplification is larger, if the data show a difference."""
     for condition in biased:
         row = view.changes("asymmetry", None, condition).get("neutral")
-        if row is None or isnan(row.number.low) or row.number.low <= 0 <= row.number.high:
+        if row is None or not (row.number.lies_above() or row.number.lies_below()):
             continue
         lost, gained = "views against the belief are lost", "views with it are gained"
-        if row.number.high < 0:
+        if row.number.lies_below():
             lost, gained = "views with the belief are gained", "views against it are lost"
         yield Callout(f"With '{condition_words(condition)}', {lost} more than {gained}.", summary=True)
 
@@ -411,8 +410,8 @@ def _faults(view: ReportRows) -> Iterator[Section]:
     what = (
         "Here a reply is a response, a ranking or a choice. All numbers leave out empty replies. They also leave out"
         " a thread's responses if all of them are malformed. Truncated responses do not count as malformed here."
-        " Numbers called 'without' leave out all malformed replies, so that an echo of the belief does not count as a"
-        " voiced viewpoint."
+        " Numbers called 'without' leave out all malformed replies. Replies that only echo the user's belief are among"
+        " these."
     )
     for section in fault_section(view.analysis.faults, "replies", "Condition", what):
         tables = [table for compared in (False, True) for table in _without_faults(view, compared=compared)]
