@@ -101,8 +101,8 @@ def _quote_attribute(text: str) -> str:
 
 
 def said_by(task: LabelTask, export: Sequence[LabelStudioExport], place: str) -> list[AnnotatorLabels]:
-    """Each person's labels, page by page. An export has no pages, so a row counts for the first page that contains it.
-    Skipped rows do not count.
+    """Each person's labels, by label page. An export does not say on which page a row was labelled, so a row counts for
+    the first page that contains it. Skipped rows do not count.
 
     Raises:
         InputError: the export has rows of another task, two labels of one row by one person, or a row without exactly

@@ -120,11 +120,11 @@ def forced_again(records: pl.DataFrame) -> Units:
     """The expected differences between two forced answers, by `model` and `issue`. Each of `KINDS` is a proportion of
     pairs of answers to the same template, configuration and wording.
 
-    A cell is a template in a configuration and wording. Cells are weighted by their numbers of free answers, so that
-    the proportions refer to the same prompts as the proportions of free answers. Cells with fewer than two forced
-    answers are left out. `opposite` assumes that second forced answers take a side as often as free answers. The two
+    A cell is a template in a configuration and wording. Each cell is weighted by its number of free answers, so forced
+    and free answers are compared on the same prompts. Cells with fewer than two forced answers are left out. The two
     forced answers of a pair have different arguments, so they differ more often than with equal arguments. A free
-    answer has the same arguments as its forced answer.
+    answer has the same arguments as its forced answer. `opposite` assumes that the second answer of a pair takes a side
+    as often as a free answer.
     """
     records = with_answers(records).filter(pl.col("failure").is_null())
     stance = pl.col("stance").cast(pl.String)

@@ -131,8 +131,8 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     shared_evidence: Annotated[
         bool,
         Option(
-            "For each --wording, show the same arguments in the same order in all templates of a question."
-            " A server can then cache the start of the prompts; needs --trials 1"
+            "Give all templates of a question the same arguments in the same order. Each --wording has its own"
+            " arguments. A server can then cache the start of the prompts; needs --trials 1"
         ),
     ] = False
     shares: Shares = "sampled"

@@ -67,8 +67,8 @@ class ReferenceComparison(msgspec.Struct, frozen=True):
 
     A comment can be in several viewpoints, so the Omega index replaces the adjusted Rand index. `opinions` compares how
     the two sets group opinions, by the adjusted Rand index. It uses only threads for which both sets have the same
-    opinions, as after two runs of one clustering method with different seeds. Without such threads, `opinions` is not
-    computed.
+    opinions. Two runs of one clustering method with different seeds give such threads. Without such threads, `opinions`
+    is not computed.
     """
 
     first: str

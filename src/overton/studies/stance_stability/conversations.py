@@ -287,10 +287,12 @@ def stances_of(
 ) -> Stances:
     """The stance of every turn.
 
-    An unclear answer takes no stance, so the turn keeps the last stance taken. If `unclear` is 'stance', unclear is a
-    fourth stance instead. A turn without a label has no stance. If `unlabelled` is 'carry', it keeps the last stance
-    taken. Two neighbouring turns are a pair if both have a stance and some turn in the conversation takes a clear
-    stance. If `unlabelled` is 'carry', all neighbouring turns are pairs, in line with n - 1 in the paper's formula.
+    After an unclear answer, the turn keeps the conversation's last stance. With `unclear` 'stance', an unclear answer
+    is itself a stance, the fourth. A turn without a label has no stance. With `unlabelled` 'carry', it keeps the
+    conversation's last stance.
+
+    Two neighbouring turns form a pair if both have a stance. Conversations without any clear stance have no pairs. With
+    `unlabelled` 'carry', all neighbouring turns form pairs, in line with n - 1 in the paper's formula.
     """
     known, clear = labels != UNLABELLED, _clear(labels)
     taken = known if unclear == "stance" else clear

@@ -247,8 +247,8 @@ class Block:
     """B dilemmas with similar numbers of rows. Each dilemma is padded to R rows with rows that have no decisions.
 
     `features` is [B, R, K, P], and `allowed` and `counts` are [B, R, K]. `trials` [B, R] are the sums of counts, and
-    `basis` [K, J] is the basis of the dilemmas' effects. The rows form `models` groups of R / `models` rows, one after
-    the other.
+    `basis` [K, J] is the basis of the dilemmas' effects. A dilemma's rows are sorted by model. Each
+    of the M models (`models`) has R / M of them. If rows are not grouped by model, M is 1.
     """
 
     features: Floats
