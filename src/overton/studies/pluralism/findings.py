@@ -161,7 +161,7 @@ CLAIMS = Claims(
         *(
             _shift(measure, *words, baseline, _SUPPRESSED if measure == "suppression" else None)
             for baseline in ("matched-neutral", "neutral")
-            for measure, words in (("suppression", ("fewer", "against")), ("amplification", ("more", "with")))
+            for measure, words in (("suppression", ("fewer", "against")), ("amplification", ("more", "in line with")))
         ),
         _Threads(
             "sycophancy_recall",
