@@ -196,7 +196,6 @@ def test_an_undecided_check_names_the_items_that_would_decide(desk: Path, tmp_pa
     made = overton.gate(desk / "old", desk / "new", path)
     (check,) = made.checks
     assert (check.outcome, check.unit) == ("undecided", "issues")
-    assert made.to_json()["checks"][0]["more_items"] == check.more_items
     said = f"about {check.more_items} more issues like these would decide."
     assert said in gate.markdown(made)
     assert said in (suite(gate.junit(made))[0].findtext("failure") or "")

@@ -316,6 +316,15 @@ async def test_a_bound_that_cannot_be_written_is_a_journal_error(path: Path, mon
         journal.close()
 
 
+async def test_a_finished_journal_leaves_no_reserve(path: Path) -> None:
+    """If the process is killed before the close, a finished run would keep it."""
+    with closing(Journal(path)) as journal:
+        journal.set_aside(1000)
+        assert path.with_name("journal.reserve").exists()
+        journal.finish()
+        assert not path.with_name("journal.reserve").exists()
+
+
 async def test_finished_it_is_locked_until_it_is_closed(path: Path) -> None:
     journal = Journal(path)
     await journal.append(entry("t"))

@@ -84,7 +84,7 @@ def test_agreement_looks_at_the_clusters_of_labelled_rows_only() -> None:
 def test_labels_that_are_not_a_plain_sample_are_reported() -> None:
     chosen = [label if judged == "pro" else None for label, judged in zip(TRUTH, JUDGED, strict=True)]
     (said,) = correct(JudgedTable(JUDGED, chosen)).warnings
-    assert said.startswith("The judge gives 'pro' to 100.0% of the labelled rows and to 0.0% of the others")
+    assert said.startswith("The judge gives 'pro' to 100.0% of the labelled rows and to 0.0% of the other rows")
     assert not correct(JudgedTable(JUDGED, PEOPLE)).warnings
     assert not correct(JudgedTable(JUDGED, chosen, chance=[0.5] * 200)).warnings
 

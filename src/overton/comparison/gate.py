@@ -169,7 +169,6 @@ class Gate:
                 "base": check.row.base,
                 "candidate": check.row.candidate,
                 "outcome": check.outcome,
-                "more_items": check.more_items,
                 "difference": number_of(check.row.difference.own),
             }
             for check in self.checks

@@ -212,6 +212,7 @@ class Journal(JournalReader):
             self._reader.close()
             if self._error is None:
                 self._leave_wal()
+                self._reserve.free()  # nothing removes it from a finished run if the process is killed before `close`
         if self._error is not None:
             raise self._write_error()
 
