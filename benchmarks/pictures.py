@@ -1,11 +1,11 @@
-"""The pictures in the readme and the docs: a report's findings, a profile, a page of labels, the same on a phone, the
-page for adjudication, the report after.
+"""The pictures in the readme and the docs: the top of the demo's report, a profile, a page of labels, the same on a
+phone, the page for adjudication, the report after.
 
-    python -m benchmarks.pictures
+    python -m benchmarks.pictures [--demo RUN]
 
-Nothing in them is drawn by hand. The models are simulated, and so are two annotators of a run (they agree with the
-judge, except for a tenth of the rows). Then Chromium opens the pages that Overton wrote. `--out` is docs/images by
-default.
+Nothing in them is drawn by hand. Except in the demo, the models are simulated, and so are two annotators of a run (they
+agree with the judge, except for a tenth of the rows). Then Chromium opens the pages that Overton wrote. `--demo` names
+a finished run of the demo; without it, the demo is run. `--out` is docs/images by default.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import subprocess
 import sys
 from pathlib import Path
 from random import Random
@@ -58,8 +59,8 @@ def labelled(folder: Path) -> tuple[Path, Path, Path]:
     return run, pages[0], settle
 
 
-def compared(folder: Path) -> tuple[Path, Path]:
-    """The report of two models, one unmoved by arguments and one moved by them; and a profile of two models."""
+def profiled(folder: Path) -> Path:
+    """A profile of two models, one unmoved by arguments and one moved by them."""
     named = {"steadfast": 0.0, "swayed": 3.0}
     run = overton.run(
         "open-mindedness",
@@ -76,10 +77,18 @@ def compared(folder: Path) -> tuple[Path, Path]:
         rounds=2,
         out=folder / "dilemmas",
     )
-    report, page = overton.report(run.path), folder / "profile.html"
+    overton.report(run.path)
     overton.report(talks.path)
+    page = folder / "profile.html"
     overton.profile(run.path, talks.path, out=page)
-    return report, page
+    return page
+
+
+def demonstrated(folder: Path) -> Path:
+    """A run of the demo."""
+    run = folder / "demo"
+    subprocess.run([Path(sys.executable).with_name("overton"), "demo", "--out", run], check=True)
+    return run
 
 
 async def photographed(page: Any, part: str = "") -> bytes:
@@ -96,18 +105,18 @@ async def sized(page: Any, size: tuple[int, int], *, phone: bool = False) -> Non
 
 
 SECTION = """(() => {
-  const box = document.getElementById("labels").getBoundingClientRect();
+  const section = document.getElementById("labels");
+  for (let at = section; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+  const box = section.getBoundingClientRect();
   return { x: box.x, y: box.y + scrollY, width: box.width, height: Math.min(box.height, 880) };
 })()"""
 
 TOP = """(() => ({ x: 0, y: 0, width: innerWidth, height: HEIGHT }))()"""
-FOUND = TOP.replace(
-    "HEIGHT", "document.querySelector('#found > .method').getBoundingClientRect().bottom + scrollY + 10"
-)
+FOUND = TOP.replace("HEIGHT", "document.querySelector('#found table').getBoundingClientRect().bottom + scrollY + 6")
 
 
 async def tops(address: str, report: Path, profile: Path) -> dict[str, bytes]:
-    """The pictures of a report's findings and of a profile's head, by their files' names."""
+    """The pictures of a report down to its first table and of a profile's head, by their files' names."""
     made = {}
     for name, file, part in (("report.png", report, FOUND), ("profile.png", profile, TOP.replace("HEIGHT", "980"))):
         async with empty_tab(address) as page:
@@ -147,15 +156,16 @@ async def pictures(address: str, asked: Path, settle: Path, report: Path) -> dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images", metavar="FOLDER")
+    parser.add_argument("--demo", type=Path, metavar="RUN")
     chosen = parser.parse_args()
     with TemporaryDirectory() as folder:
         run, asked, settle = labelled(Path(folder))
-        first, profile = compared(Path(folder))
+        profile, demo = profiled(Path(folder)), chosen.demo or demonstrated(Path(folder))
         with listening(Path(folder)) as address:
             if address is None:
                 sys.exit("no browser found: install Chromium, or name one in CHROME")
             made = asyncio.run(pictures(address, asked, settle, overton.report(run)))
-            made |= asyncio.run(tops(address, first, profile))
+            made |= asyncio.run(tops(address, overton.report(demo), profile))
     for name, content in made.items():
         (chosen.out / name).write_bytes(content)
         print(f"{chosen.out / name}: {len(content):,} bytes")
