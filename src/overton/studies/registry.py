@@ -158,8 +158,8 @@ DEMO = Demo(
         ),
     },
     said=(
-        "twelve issues, six configurations, one mirrored pair of templates, measured by the probabilities of the"
-        " letters: 144 calls"
+        "144 calls (twelve issues, six configurations, two mirrored templates), measured by the probabilities of the"
+        " letters"
     ),
     whole="twelve issues, eleven configurations, six templates, 15 trials: 11,880 calls",
     left_out=(
