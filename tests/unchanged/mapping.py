@@ -531,11 +531,10 @@ _OF_HEADLINES: dict[tuple[str, str], Form] = {
 """Changes by one estimator for each headline."""
 
 _LOGARITHM = "Student's t over topics, of the logarithm, corrected for skewness"
+_LOG_SCALE = "Student's t over topics, on a log scale, corrected for skewness; still too narrow for skewed values"
 
 _OF_DEVIATIONS: dict[tuple[str, str], Form] = {
-    ("stance-stability", "analysis"): Form(
-        reworded=(("** > sd > ** > method", _LOGARITHM, f"{_LOGARITHM}; too narrow if values are skewed"),)
-    )
+    ("stance-stability", "analysis"): Form(reworded=(("** > sd > ** > method", _LOGARITHM, _LOG_SCALE),))
 }
 """Intervals of standard deviations say when they are too narrow; they are the same."""
 
@@ -639,6 +638,7 @@ _REPEATED = "\n".join(
     for number in range(1, last + 1)
 )
 _REASONS = {
+    f"{_LOGARITHM}; too narrow if values are skewed": _LOG_SCALE,
     f"'neutral-again' gives nothing: {_REPEATED}": f"'neutral-again' cannot be computed: {_REPEATED}",
     "the null was not asked of this model": "this model was not asked in the null condition",
     "no decision had verdicts of others in earlier rounds before it": (

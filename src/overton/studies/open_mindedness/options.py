@@ -131,8 +131,8 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
     shared_evidence: Annotated[
         bool,
         Option(
-            "Give all templates of a question the same arguments in the same order. Each --wording has its own"
-            " arguments. A server can then cache the start of the prompts; needs --trials 1"
+            "Show the same arguments in the same order in all templates of a question, so that a server can cache the"
+            " start of the prompts. Each --wording has its own random choice. Requires --trials 1"
         ),
     ] = False
     shares: Shares = "sampled"

@@ -65,10 +65,10 @@ class ClusteringAgreement(msgspec.Struct, frozen=True):
 class ReferenceComparison(msgspec.Struct, frozen=True):
     """The agreement of two reference sets of the same threads, by the comments that each viewpoint names.
 
-    A comment can be in several viewpoints, so the Omega index replaces the adjusted Rand index. `opinions` compares how
-    the two sets group opinions, by the adjusted Rand index. It uses only threads for which both sets have the same
-    opinions. Two runs of one clustering method with different seeds give such threads. Without such threads, `opinions`
-    is not computed.
+    `omega` is the Omega index of the two groupings of comments, because a comment can be in several viewpoints.
+    `opinions` is the adjusted Rand index of the two groupings of opinions. It uses only threads for which both sets
+    have the same opinions. Two runs of one clustering method with different seeds give such threads. Without such
+    threads, `opinions` is not computed.
     """
 
     first: str
