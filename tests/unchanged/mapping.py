@@ -531,7 +531,9 @@ _OF_HEADLINES: dict[tuple[str, str], Form] = {
 """Changes by one estimator for each headline."""
 
 _LOGARITHM = "Student's t over topics, of the logarithm, corrected for skewness"
-_LOG_SCALE = "Student's t over topics, on a log scale, corrected for skewness; still too narrow for skewed values"
+_LOG_SCALE = (
+    "Student's t over topics, on a log scale, corrected for skewness; intervals remain too narrow for skewed values"
+)
 
 _OF_DEVIATIONS: dict[tuple[str, str], Form] = {
     ("stance-stability", "analysis"): Form(reworded=(("** > sd > ** > method", _LOGARITHM, _LOG_SCALE),))

@@ -253,7 +253,7 @@ STUDENT = Scale(_identity, _identity, "Student's t over {unit}", skewed=False)
 LOGARITHM = Scale(
     np.log,
     np.exp,
-    "Student's t over {unit}, on a log scale, corrected for skewness; still too narrow for skewed values",
+    "Student's t over {unit}, on a log scale, corrected for skewness; intervals remain too narrow for skewed values",
 )
 """The scale for standard deviations. Squares of skewed values have long tails, which a sample often misses."""
 FISHER = Scale(np.arctanh, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)

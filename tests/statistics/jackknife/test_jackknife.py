@@ -100,7 +100,7 @@ def test_a_deviation_has_students_interval_of_its_logarithm() -> None:
     t = log(made.value / made.low) / error
     assert ((1 + bend * t) ** 3 - 1) / (3 * bend) + bend / 2 == pytest.approx(student.ppf(0.975, 5))
     assert log(made.high / made.value) / error == pytest.approx(1.6 * student.ppf(0.975, 5))  # no limit is further out
-    assert made.method.endswith("; still too narrow for skewed values")
+    assert made.method.endswith("; intervals remain too narrow for skewed values")
 
 
 def test_no_deviation_of_shares_is_more_than_a_half() -> None:

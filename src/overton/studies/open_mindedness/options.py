@@ -132,7 +132,7 @@ class Options(StudyOptions, frozen=True, forbid_unknown_fields=True):
         bool,
         Option(
             "Show the same arguments in the same order in all templates of a question, so that a server can cache the"
-            " start of the prompts. Each --wording has its own random choice. Requires --trials 1"
+            " start of the prompts. The choice of arguments differs between --wordings. Requires --trials 1"
         ),
     ] = False
     shares: Shares = "sampled"

@@ -67,8 +67,8 @@ class ReferenceComparison(msgspec.Struct, frozen=True):
 
     `omega` is the Omega index of the two groupings of comments, because a comment can be in several viewpoints.
     `opinions` is the adjusted Rand index of the two groupings of opinions. It uses only threads for which both sets
-    have the same opinions. Two runs of one clustering method with different seeds give such threads. Without such
-    threads, `opinions` is not computed.
+    have the same opinions, and is not computed if there are none. Sets from two runs of one clustering method, with
+    different seeds, have the same opinions.
     """
 
     first: str

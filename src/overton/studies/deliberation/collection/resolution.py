@@ -111,9 +111,9 @@ def tried_fates(fates: Sequence[ValueFate], named: Named, together: float) -> li
 def code_from(codes: Sequence[str | None]) -> str:
     """The joint decision of several people or models; '' if no decision could be read.
 
-    If more than half of the readable codes include the value, the decision is the most frequent including code.
-    Otherwise it is the most frequent code that leaves the value out. Of equally frequent codes, it is the first in
-    `CODES`.
+    If more than half of the readable codes include the value, the decision is the most frequent of these codes.
+    Otherwise it is the most frequent of the codes that leave the value out. Of equally frequent codes, it is the first
+    in `CODES`.
     """
     read = [code for code in codes if code is not None]
     if not read:
