@@ -236,6 +236,17 @@ def test_sentences_give_the_interval_on_which_a_verdict_of_equivalence_rests(tmp
     assert "(a 90% interval)" in found.sentence
 
 
+@pytest.mark.parametrize(("doubtful", "named"), [((), []), (("new",), ["new"]), (("new", "old", "x"), ["old", "new"])])
+def test_differences_from_models_whose_numbers_say_little_have_a_caution(
+    doubtful: tuple[str, ...], named: list[str], tmp_path: Path
+) -> None:
+    made = compared(tmp_path, counts("old", [60] * 5), counts("new", [60, 70, 80, 90, 100]))
+    found = difference_findings(made, doubtful)
+    assert found
+    for difference in found:
+        assert [caution.split()[2] for caution in difference.cautions] == named
+
+
 def test_measures_have_names_that_stand_alone_in_a_sentence() -> None:
     for study in ("open-mindedness", "stance-stability", "pluralism", "deliberation", "even-handedness"):
         measuring = study_named(study).measuring

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import isnan
 from pathlib import Path
 
@@ -63,9 +63,9 @@ def in_report(made: Comparison) -> Section:
     return Section(COMPARED, "Models compared", exhibits)
 
 
-def difference_findings(made: Comparison) -> list[Finding]:
+def difference_findings(made: Comparison, doubtful: Collection[str] = ()) -> list[Finding]:
     """All decided verdicts on headline measures, as findings. If no verdict is decided, the only finding is the largest
-    difference by the first headline measure.
+    difference by the first headline measure. Findings about the models in `doubtful` have a caution.
 
     With several pairs a verdict rests on the simultaneous interval, so the sentence gives that interval.
     """
@@ -74,14 +74,18 @@ def difference_findings(made: Comparison) -> list[Finding]:
     undecided = [row for row in rows if row.measure == rows[0].measure]
     largest = sorted(undecided, key=lambda row: -abs(row.difference.own.value))[:1]
     return [
-        _difference_finding(row, made.unit, shared=any(made.lost[name].missing for name in (row.base, row.candidate)))
+        _difference_finding(row, made.unit, doubtful, shared=any(made.lost[name].missing for name in _models(row)))
         for row in decided or largest
     ]
 
 
-def _difference_finding(row: ComparisonRow, unit: str, *, shared: bool) -> Finding:
-    """A verdict as a finding. With `shared`, one of the models lacks items, and the sentence says that the numbers are
-    over shared items."""
+def _models(row: ComparisonRow) -> tuple[str, str]:
+    return row.base, row.candidate
+
+
+def _difference_finding(row: ComparisonRow, unit: str, doubtful: Collection[str], *, shared: bool) -> Finding:
+    """A verdict as a finding; see `difference_findings`. With `shared`, one of the models lacks items, and the sentence
+    says that the numbers are over shared items."""
     measure, gap = row.measure, row.joint or row.difference
     base, candidate = row.base_number, row.candidate_number
     number = gap.equivalence if row.verdict == "equivalent" else gap.own
@@ -110,6 +114,9 @@ def _difference_finding(row: ComparisonRow, unit: str, *, shared: bool) -> Findi
         number=number,
         kind=measure.gap,
         judge=measure.judge,
+        cautions=tuple(
+            f"Numbers of {name} say little about its opinions." for name in _models(row) if name in doubtful
+        ),
         assertions=(Assertion(measure=measure.name, direction=direction, null=0.0, value=number.value),),
     )
 

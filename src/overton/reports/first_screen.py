@@ -257,7 +257,8 @@ def differences_in(comparison: RunComparison) -> list[Finding]:
     measured = comparison.measured
     if not 1 < comparison.models <= _MOST_COMPARED or isinstance(comparison.made, InputError):
         return []
-    found = difference_findings(comparison.made)
+    doubtful = {finding.model for finding in measured.findings if DOUBTFUL in finding.cautions}
+    found = difference_findings(comparison.made, doubtful)
     return with_cautions(measuring_of(measured.study), measured.analysis, measured.results, found)
 
 
