@@ -102,6 +102,7 @@ async def test_reports_break_no_rule_of_axe_light_dark_narrow_and_with_everythin
 async def test_text_in_charts_is_13_pixels_or_more_at_every_width(tab, report):
     _, _, file = report
     await opened(tab, file)
+    await tab.js("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     shown = "[...document.querySelectorAll('.chart svg')].filter((svg) => svg.checkVisibility())"
     scale = "Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b)"
     sizes = f"[...svg.querySelectorAll('text')].map((text) => parseFloat(getComputedStyle(text).fontSize) * {scale})"
