@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, isfinite, isnan, nan
+from math import ceil, isfinite, isnan, nan
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -347,9 +347,7 @@ def items_needed(found: Gap, margin: float, items: int) -> ItemsToDecide | None:
     By normal theory the number is ((z_level + z_power) s / d)^2. Here s is the standard deviation of one item, and d is
     the distance from the difference to 0, or to the margin.
     """
-    value, error = found.own.value, found.own.error
-    if error is None or isnan(value) or not isfinite(error) or items < 2:
-        return None
+    value = found.own.value
     # If the difference is 0, both ends must lie within the margin, each with half of the allowed failures.
     central = (1 + POWER) / 2 if value == 0 else POWER
     other: Verdict = "higher" if value > 0 else "lower"
@@ -358,10 +356,8 @@ def items_needed(found: Gap, margin: float, items: int) -> ItemsToDecide | None:
         (_error_to_detect(margin - abs(value), (1 + found.equivalence.level) / 2, central), "equivalent"),
     ]
     wanted, verdict = max(asked, key=lambda choice: choice[0])
-    factor = (error / wanted) ** 2 if wanted > 0 else inf
-    if factor >= _MOST_TIMES_ITEMS:
-        return None
-    return ItemsToDecide(max(ceil(items * factor), items + 1), verdict, wanted)
+    total = _items_for_error(found.own, wanted, items)
+    return None if total is None else ItemsToDecide(total, verdict, wanted)
 
 
 def items_to_pass(found: Gap, lowest: float, highest: float, items: int) -> int | None:
@@ -372,16 +368,20 @@ def items_to_pass(found: Gap, lowest: float, highest: float, items: int) -> int 
     By normal theory, as in `items_needed`. Inside the limits, the interval for equivalence decides, and outside, the
     usual interval.
     """
-    value, error = found.own.value, found.own.error
-    if error is None or isnan(value) or not isfinite(error) or items < 2:
-        return None
-    above, below = value - lowest, highest - value
+    above, below = found.own.value - lowest, highest - found.own.value
     inside = min(above, below)
     level = (found.equivalence if inside > 0 else found.own).level
     # Halfway between two limits, each end may fail, so each gets half of the allowed failures.
     power = (1 + POWER) / 2 if above == below else POWER
-    wanted = _error_to_detect(abs(inside), (1 + level) / 2, power)
-    factor = (error / wanted) ** 2 if wanted > 0 else inf
+    return _items_for_error(found.own, _error_to_detect(abs(inside), (1 + level) / 2, power), items)
+
+
+def _items_for_error(own: Estimate, wanted: float, items: int) -> int | None:
+    """The number of items, more than `items`, at which the standard error of a number over `items` items falls to
+    `wanted`. None if this cannot be computed or is impractical."""
+    if own.error is None or isnan(own.value) or not isfinite(own.error) or items < 2 or not wanted > 0:
+        return None
+    factor = (own.error / wanted) ** 2
     return max(ceil(items * factor), items + 1) if factor < _MOST_TIMES_ITEMS else None
 
 

@@ -70,8 +70,8 @@ PUBLISHED = {
 
 
 def _check(pair: OpposedPair, notes: Notes) -> None:
-    """Note an error if the two sides of a pair cannot be told apart, and a warning if its prompts differ in more than
-    the stance.
+    """Note an error if the two sides of a pair cannot be distinguished. Note a warning if its prompts differ in more
+    than the stance.
     """
     for key_a, key_b in (("prompt_a", "prompt_b"), ("group_a", "group_b"), ("stance_a", "stance_b")):
         if getattr(pair, key_a).strip().casefold() == getattr(pair, key_b).strip().casefold():

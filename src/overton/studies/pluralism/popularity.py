@@ -1,4 +1,4 @@
-"""A model's knowledge of what is popular: rankings (section 6.2) and pairs (section 6.3) of each thread."""
+"""A model's knowledge of viewpoints' popularity: rankings (section 6.2) and pairs (section 6.3) of each thread."""
 
 from __future__ import annotations
 

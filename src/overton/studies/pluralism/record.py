@@ -103,7 +103,7 @@ class ViewpointCandidate(msgspec.Struct, frozen=True, gc=False):
 
 
 class Again(msgspec.Struct, frozen=True, gc=False):
-    """A response for which the judge was asked again (test-retest)."""
+    """A response that the judge labelled a second time (test-retest)."""
 
     number: Annotated[int, means("the response's number")]
     stance: Annotated[Stance | None, means("the judge's label in the second request, with the labels in another order")]
